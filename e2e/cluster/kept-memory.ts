@@ -1,5 +1,5 @@
 /** Measures the memory of programs: what they hold after garbage collection, through V8's inspector, and what is resident. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import type { RunningProgram } from "./cluster.ts";
 
 /** The environment that opens a program's inspector. */
@@ -29,6 +29,27 @@ export function residentBytes(pid: number): number {
     return 1_024 * Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0);
   } catch {
     return 0;
+  }
+}
+
+/** Returns the resident memory of each process group that has any. */
+export function bytesOfGroups(): ReadonlyMap<number, number> {
+  const groups = new Map<number, number>();
+  for (const pid of readdirSync("/proc").map(Number).filter(Number.isInteger)) {
+    const group = groupOf(pid);
+    const bytes = residentBytes(pid);
+    if (group !== undefined && bytes > 0) groups.set(group, (groups.get(group) ?? 0) + bytes);
+  }
+  return groups;
+}
+
+function groupOf(pid: number): number | undefined {
+  try {
+    // The name, in parentheses, may contain spaces. State, parent and group follow.
+    const [, group] = /\) \S \d+ (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8")) ?? [];
+    return Number(group);
+  } catch {
+    return undefined;
   }
 }
 

@@ -5,14 +5,16 @@ import { leaving } from "./checks/leaving.ts";
 import { lives } from "./checks/lives.ts";
 import { refusals } from "./checks/refusals.ts";
 import { secrecy } from "./checks/secrecy.ts";
+import { severalModels } from "./checks/several-models.ts";
 import { sharing } from "./checks/sharing.ts";
 import { structure } from "./checks/structure.ts";
+import { switches } from "./checks/switches.ts";
 import type { Found, KindName } from "./engine-kinds.ts";
 import { Service } from "./service.ts";
 
 const checks: readonly Check[] = [
   ...[...answers, ...structure, ...refusals],
-  ...[...leaving, ...sharing, ...lives, ...secrecy],
+  ...[...leaving, ...sharing, ...switches, ...severalModels, ...lives, ...secrecy],
 ];
 
 export interface EngineResult {

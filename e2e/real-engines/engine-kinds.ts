@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findProgram, versionOf } from "./find-program.ts";
 import { writeHuggingFace } from "./tiny-model/hugging-face.ts";
+import { writeLora } from "./tiny-model/lora.ts";
 
 const root = join(import.meta.dirname, "../..");
 const tinyModel = join(root, "node-agent/models/weiche-tiny.gguf");
@@ -23,10 +24,23 @@ export interface EngineKind {
   /** The entries of `agent.yaml` without `model`. */
   readonly chat: (model: string) => object;
   readonly embeddings: (model: string) => object;
+  /** An engine that serves two models at the same time. Undefined if the engine cannot. */
+  readonly several?: SeveralModels;
   /** How long a start may take on a slow machine. */
   readonly startMs: number;
+  /** The number of switches of the long check. Fewer for an engine that takes a minute to start. */
+  readonly switches: number;
   /** The series of the engine's metrics whose sums count read tokens, generated tokens and running requests. */
   readonly counters: Readonly<Record<"prompt" | "completion" | "running", readonly string[]>>;
+}
+
+interface SeveralModels {
+  /** The entry of `agent.yaml`. */
+  readonly served: (models: readonly [string, string]) => object;
+  /** The same with a command that does not serve the second model. */
+  readonly unserved: (models: readonly [string, string]) => object;
+  /** Whether the second model answers differently. */
+  readonly differ: boolean;
 }
 
 /** An engine, or in `missing` what to install or which variable to set. */
@@ -35,6 +49,8 @@ export type Found = EngineKind | { readonly name: KindName; readonly missing: st
 export async function findEngines(): Promise<readonly Found[]> {
   return [embedded(), llamaServer(), await vllm()];
 }
+
+const quick = { startMs: 60_000, switches: 200 };
 
 const vllmCounters = {
   prompt: ["vllm:prompt_tokens_total"],
@@ -54,7 +70,7 @@ function embedded(): EngineKind {
     ],
   });
   return {
-    ...{ name: "embedded", version: `node-llama-cpp ${version}`, startMs: 60_000, counters: vllmCounters },
+    ...{ name: "embedded", version: `node-llama-cpp ${version}`, counters: vllmCounters, ...quick },
     chat: (model) => entry(model, windowTokens),
     embeddings: (model) => entry(model, inputTokens, "--embeddings"),
   };
@@ -77,8 +93,13 @@ function llamaServer(): Found {
     ],
   });
   return {
-    ...{ name: "llama-server", version: versionOf(program), startMs: 60_000 },
+    ...{ name: "llama-server", version: versionOf(program), ...quick },
     chat: (model) => entry(model, windowTokens),
+    several: {
+      served: (models) => ({ models, ...entry(models.join(","), windowTokens) }),
+      unserved: (models) => ({ models, ...entry(models[0], windowTokens) }),
+      differ: false,
+    },
     embeddings: (model) =>
       entry(
         model,
@@ -101,6 +122,8 @@ async function vllm(): Promise<Found> {
   const directory = mkdtempSync(join(tmpdir(), "weiche-tiny-"));
   process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
   await writeHuggingFace(tinyModel, directory);
+  const adapter = join(directory, "adapter");
+  writeLora(directory, adapter);
   const entry = (model: string, context: number, ...more: string[]) => ({
     ...{ dialect: "vllm", maxConcurrent: places },
     env: { HF_HUB_OFFLINE: "1", VLLM_NO_USAGE_STATS: "1", VLLM_CPU_KVCACHE_SPACE: "1" },
@@ -109,10 +132,19 @@ async function vllm(): Promise<Found> {
       ...[`--max-model-len=${context}`, `--max-num-seqs=${places}`, "--dtype=float32", ...more],
     ],
   });
+  const parsers = ["--reasoning-parser=qwen3", "--enable-auto-tool-choice", "--tool-call-parser=hermes"];
+  const adapted = (models: readonly [string, string], ...more: string[]) => {
+    const modules = ["--lora-modules", `${models[1]}=${adapter}`];
+    return { models, ...entry(models[0], windowTokens, ...parsers, ...more, ...modules) };
+  };
   return {
-    ...{ name: "vllm", version: versionOf(program), startMs: 600_000, counters: vllmCounters },
-    chat: (model) =>
-      entry(model, windowTokens, "--reasoning-parser=qwen3", "--enable-auto-tool-choice", "--tool-call-parser=hermes"),
+    ...{ name: "vllm", version: versionOf(program), startMs: 600_000, switches: 20, counters: vllmCounters },
+    chat: (model) => entry(model, windowTokens, ...parsers),
+    several: {
+      served: (models) => adapted(models, "--enable-lora"),
+      unserved: (models) => adapted(models),
+      differ: true,
+    },
     embeddings: (model) => entry(model, inputTokens, "--runner=pooling", "--convert=embed"),
   };
 }

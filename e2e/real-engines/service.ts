@@ -1,4 +1,7 @@
-/** Runs a whole Weiche with one kind of engine. Two chat models share a slot, an embedding model has another. */
+/**
+ * Runs a whole Weiche with one kind of engine. Two chat models share a slot with an engine of two more, if there is one.
+ * An embedding model has another slot.
+ */
 import { join } from "node:path";
 import { ask, type Answer, type Reading } from "../cluster/api-client.ts";
 import { Cluster, engineHandles, until, type Account, type EngineHandle } from "../cluster/cluster.ts";
@@ -8,7 +11,13 @@ import { inputTokens, windowTokens, type EngineKind } from "./engine-kinds.ts";
 const node = "node-1";
 /** The models. The first two have the same weights under two names. */
 export const [first, second, embedder] = ["tiny-first", "tiny-second", "tiny-embed"] as const;
-const slotOf = (model: string) => (model === embedder ? "embeddings" : "chat");
+/** The models of the engine that serves two. The second one costs more. */
+export const sharing = [
+  { id: "tiny-base", factor: 1 },
+  { id: "tiny-other", factor: 3 },
+] as const;
+export const shared = sharing.map(({ id }) => id) as unknown as readonly ["tiny-base", "tiny-other"];
+export const slotOf = (model: string) => (model === embedder ? "embeddings" : "chat");
 
 /** A word in the prompts of the checks that must not appear in any file. */
 export const canary = "Zyxwalbatross";
@@ -40,7 +49,8 @@ export class Service implements AsyncDisposable {
   static async start(kind: EngineKind): Promise<Service> {
     const quick = { minResidencySeconds: 0, drainOpenSeconds: 1 };
     const slot = { ...quick, startSeconds: kind.startMs / 1_000, waiterSeconds: 600 };
-    const engines = [first, second].map((model) => ({ model, ...kind.chat(model) }));
+    const engines: object[] = [first, second].map((model) => ({ model, ...kind.chat(model) }));
+    if (kind.several) engines.push(kind.several.served(shared));
     const embeddings = { model: embedder, ...kind.embeddings(embedder) };
     const slots = [
       { ...slot, name: slotOf(first), engines },
@@ -133,15 +143,18 @@ export class Service implements AsyncDisposable {
   }
 }
 
-const shared = { status: "Beta", factors: [{ validFrom: "2026-01-01T00:00:00+01:00", factor: 1 }] };
+const priced = (factor: number) => ({
+  status: "Beta",
+  factors: [{ validFrom: "2026-01-01T00:00:00+01:00", factor }],
+});
 const catalogue = [
-  ...[first, second].map((id) => ({
-    ...{ id, category: "language", contextTokens: windowTokens, ...shared },
+  ...[{ id: first, factor: 1 }, { id: second, factor: 1 }, ...sharing].map(({ id, factor }) => ({
+    ...{ id, category: "language", contextTokens: windowTokens, ...priced(factor) },
     reasoning: { mode: "optional", efforts: ["none", "low", "medium"], templateKwargs: "accepted" },
     tools: { enforced: true },
   })),
   {
-    ...{ id: embedder, category: "embeddings", contextTokens: inputTokens, ...shared },
+    ...{ id: embedder, category: "embeddings", contextTokens: inputTokens, ...priced(1) },
     embeddings: { dimensions: { min: 16, max: 192, default: 192 }, inputTokens },
   },
 ];

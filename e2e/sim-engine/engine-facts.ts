@@ -20,7 +20,7 @@ export const engineDefaults = {
   stopStringsMax: 4,
   /** Keeps the bodies of requests in the ledger, for tests of what reaches an engine. */
   keepBodies: false,
-  /** For vLLM: further names that it serves, like LoRA adapters. */
+  /** Further names that it serves: LoRA adapters of vLLM, aliases of llama-server. */
   adapters: [] as readonly string[],
   /** For llama-server, false corresponds to `--cache-ram 0`. */
   savesPrompts: true,

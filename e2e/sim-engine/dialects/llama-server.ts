@@ -36,11 +36,11 @@ export const llamaServer: words.SimDialect = {
     ...{ model: body["model"], object: "list", usage: { prompt_tokens: tokens, total_tokens: tokens } },
     data,
   }),
-  page(path, { model, contextTokens, maxRunning }) {
+  page(path, { model, adapters, contextTokens, maxRunning }) {
     const slot = { n_ctx: contextTokens, speculative: false, is_processing: false };
     switch (path) {
       case "/v1/models":
-        return models(model, contextTokens);
+        return models([model, ...adapters].toSorted(), contextTokens);
       case "/props":
         return {
           default_generation_settings: { params: { temperature: 0.8, top_k: 40, min_p: 0.05 }, n_ctx: contextTokens },
@@ -67,9 +67,10 @@ export const llamaServer: words.SimDialect = {
 };
 
 /** The trained context of a model differs from the context that the server was started with. */
-function models(model: string, contextTokens: number): unknown {
+function models(names: readonly string[], contextTokens: number): unknown {
+  const [model] = names;
   const meta = { n_ctx: contextTokens, n_ctx_train: contextTokens * 2 };
-  const entry = { id: model, aliases: [model], tags: [], object: "model", created: 0, owned_by: "llamacpp", meta };
+  const entry = { id: model, aliases: names, tags: [], object: "model", created: 0, owned_by: "llamacpp", meta };
   return {
     models: [{ name: model, model, type: "model", capabilities: ["completion"] }],
     ...{ object: "list", data: [entry] },

@@ -91,6 +91,28 @@ test("of two lists of adapters in a command the last one counts, as in vLLM", ()
   expect(of("m", "sql")).toEqual([expect.stringContaining('does not serve "sql"')]);
 });
 
+test("more adapters than vLLM runs at once cause a warning", () => {
+  const modules = ["--enable-lora", "--lora-modules", "sql=/a", '{"name":"letters","path":"/b"}'];
+  const engine = (...flags: string[]) => vllm("--served-model-name=m", "--uds={socket}", ...flags, ...modules);
+  expect(warnings(engine())).toEqual([
+    "vLLM runs 1 of 2 adapters at once, and requests for the others wait inside it: add --max-loras 2",
+  ]);
+  expect(warnings(engine("--max-loras", "2"))).toEqual([]);
+});
+
+test("a llama-server serves each name of its --alias", () => {
+  const of = (models: string[], ...alias: string[]) =>
+    mistakes({
+      ...engineOf({ dialect: "llama-server", command: ["llama-server", ...alias] }),
+      model: undefined,
+      models,
+    });
+  expect(of(["m", "n"], "--alias", "n,m")).toEqual([]);
+  expect(of(["m", "n"], "-a", "m, o")).toEqual(['the command does not serve "n": name it in --alias.']);
+  const named = engineOf({ dialect: "llama-server", command: ["llama-server"], env: { LLAMA_ARG_ALIAS: "l,m" } });
+  expect(warnings(named)).not.toContainEqual(expect.stringContaining("never becomes ready"));
+});
+
 describe("a sleeping vLLM", () => {
   const host = ["--host", "127.0.0.1"];
   test("needs the flag and the development mode", () => {

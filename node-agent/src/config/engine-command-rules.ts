@@ -53,12 +53,13 @@ export function* commandWarnings(engine: RawEngine): Iterable<Finding> {
       if (command.stopStringsMax < stopStringsMax)
         yield [["env"], `the service takes ${stopStringsMax} stop strings: remove VLLM_MAX_STOP_STRINGS`];
       if (!isBound) yield [at, "vLLM listens on all addresses: add --host 127.0.0.1, or --uds with {socket}"];
+      if (command.crowdedAdapters) yield [at, crowded(command.crowdedAdapters)];
       break;
     case "text-embeddings-router":
       if (!isBound) yield [at, "it listens on all addresses: add --hostname 127.0.0.1"];
       break;
     case "llama-server":
-      if (engine.model !== undefined && command.value("alias", "-a") !== engine.model)
+      if (engine.model !== undefined && !command.served!.includes(engine.model))
         yield [at, `never becomes ready without --alias ${engine.model}`];
       if (!command.has("metrics")) yield [at, "without --metrics its load is unknown"];
       if (command.savesPrompts && engine.cachePrompts !== "shared") yield [at, savesPromptsOfAll];
@@ -87,6 +88,10 @@ export function* commandWarnings(engine: RawEngine): Iterable<Finding> {
       ];
       if (engine.sleep && !command.hasDevelopmentMode) yield [at, 'sleep needs VLLM_SERVER_DEV_MODE: "1" in env'];
   }
+}
+
+function crowded({ all, atOnce }: NonNullable<EngineCommand["crowdedAdapters"]>): string {
+  return `vLLM runs ${atOnce} of ${all} adapters at once, and requests for the others wait inside it: add --max-loras ${all}`;
 }
 
 const savesPromptsOfAll =
@@ -176,16 +181,27 @@ class EngineCommand {
 
   /** The model names that the engine serves. Undefined if the command hides them. */
   get served(): readonly string[] | undefined {
-    if (this.runs === "llama-server") return [this.value("alias", "-a") ?? ""];
+    if (this.runs === "llama-server")
+      return (this.value("alias", "-a") ?? this.env["LLAMA_ARG_ALIAS"] ?? "").split(",").map((name) => name.trim());
     if (this.runs !== "vllm") return undefined;
     const named = this.#values("served-model-name");
     const base = named.length > 0 ? named : [this.value("model") ?? this.after("serve") ?? ""];
+    const served = [...base, ...this.#adapters];
+    return served.some((name) => name.includes("$")) ? undefined : served;
+  }
+
+  get #adapters(): readonly string[] {
     const modules = this.#values("lora-modules");
     const short = modules.filter((word) => /^[^{"]+=/.test(word)).map((word) => word.slice(0, word.indexOf("=")));
     // Words were split at spaces and have lost quotes at their ends, including quotes of JSON.
     const inJson = [...modules.join(" ").matchAll(/(?<!\w)name": ?"?([^", }]+)/g)].map(([, name]) => name!);
-    const served = [...base, ...short, ...inJson];
-    return served.some((name) => name.includes("$")) ? undefined : served;
+    return [...short, ...inJson];
+  }
+
+  /** Adapters, of which vLLM runs fewer at once than there are. Undefined if it runs all of them at once. */
+  get crowdedAdapters(): { readonly all: number; readonly atOnce: number } | undefined {
+    const [all, atOnce] = [this.#adapters.length, Number(this.value("max-loras") ?? 1)];
+    return all > atOnce ? { all, atOnce } : undefined;
   }
 
   /** Returns the hosts to listen on, without variables of a shell. */

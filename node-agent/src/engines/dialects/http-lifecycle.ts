@@ -142,7 +142,12 @@ function isCount(value: unknown): value is number {
 
 function entryOf(text: string, model: ModelId): Json | undefined {
   const { data } = parsed(text);
-  return Array.isArray(data) ? data.find((entry) => isObject(entry) && entry["id"] === model) : undefined;
+  return Array.isArray(data) ? data.find((entry) => isObject(entry) && namesOf(entry).includes(model)) : undefined;
+}
+
+/** llama-server has one entry for all names of its model. The id is the first name in alphabetical order. */
+function namesOf({ id, aliases }: Json): unknown[] {
+  return Array.isArray(aliases) ? [id, ...(aliases as unknown[])] : [id];
 }
 
 function parsed(text: string): Json {
