@@ -63,12 +63,16 @@ export const lives: readonly Check[] = [
     async run(service) {
       await served(service);
       const pid = service.pidOf(first);
-      const running = longAnswer(service, { max_tokens: 500 });
+      // An agent of the campaign gives answers 10 s.
+      const running = longAnswer(service, { max_tokens: 150 });
       await running.begun;
       const stopped = service.stopAgent();
-      const { usage } = whole(await running.answer);
-      expectEqual(await stopped, 0, "the agent's exit code");
+      const answer = await running.answer;
+      const code = await stopped;
+      // Before anything is judged, because later checks need an agent.
       await takenOver(service, pid);
+      const { usage } = whole(answer);
+      expectEqual(code, 0, "the agent's exit code");
       return `the stream ended with ${usage!.completion_tokens} tokens`;
     },
   },
