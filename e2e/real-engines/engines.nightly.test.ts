@@ -6,12 +6,12 @@ import { findEngines } from "./engine-kinds.ts";
 const found = await findEngines();
 
 test.each(found.map((engine) => [engine.name, engine] as const))(
-  "%s passes all checks with router and agent, or was not found [C9]",
+  "%s passes all checks with router and agent, or was not found [B1 C9]",
   async (_, engine) => {
     const onResult = (name: string, result: object) => console.log(`${name}: ${JSON.stringify(result)}`);
     const { results, missing } = await tryEngine(engine, { withLong: true, onResult });
     if (missing !== undefined) console.log(`${engine.name} was not found: ${missing}`);
     expect(results.filter(({ outcome }) => outcome === "fail")).toEqual([]);
   },
-  3_600_000,
+  10_800_000,
 );

@@ -8,6 +8,7 @@ import { readGgufFileInfo } from "node-llama-cpp";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readRecording } from "../../../node-agent/test/exchange/recordings.ts";
 import { writeHuggingFace } from "./hugging-face.ts";
+import { writeLora } from "./lora.ts";
 
 const models = join(import.meta.dirname, "../../../node-agent/models");
 const gguf = join(models, "weiche-tiny.gguf");
@@ -94,6 +95,21 @@ interface TokenizerJson {
   readonly pre_tokenizer: { readonly pretokenizers: readonly [{ readonly pattern: { readonly Regex: string } }] };
   readonly model: { readonly vocab: Readonly<Record<string, number>>; readonly merges: readonly [string, string][] };
 }
+
+test("an adapter has two matrices for the queries of each layer", () => {
+  const adapter = join(directory, "adapter");
+  writeLora(directory, adapter);
+  const file = readFileSync(join(adapter, "adapter_model.safetensors"));
+  const data = 8 + Number(file.readBigUInt64LE());
+  const { __metadata__, ...header } = JSON.parse(file.toString("utf8", 8, data)) as Record<string, Stored>;
+  expect(Object.keys(header)).toHaveLength(2 * 6);
+  const of = (matrix: string) => header[`base_model.model.model.layers.5.self_attn.q_proj.${matrix}.weight`]?.shape;
+  expect([of("lora_A"), of("lora_B")]).toEqual([
+    [8, 192],
+    [192, 8],
+  ]);
+  expect(json("adapter/adapter_config.json")).toMatchObject({ peft_type: "LORA", r: 8, target_modules: ["q_proj"] });
+});
 
 test("texts and chats have the tokens that vLLM made of them", () => {
   const text = readRecording("v90-tokenize-prompt");
