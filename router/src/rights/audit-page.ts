@@ -50,22 +50,22 @@ async function hasMore({ kysely }: Database, accountId: AccountId, filter: Audit
   return rows.length > 0;
 }
 
-/** Returns the number of the account's newest entry; 0 without entries. */
-export async function newestNumber({ kysely }: Database, accountId: AccountId): Promise<number> {
-  const entries = kysely.selectFrom("auditLog").select("number").where("accountId", "=", accountId);
-  return Number((await entries.orderBy("number", "desc").limit(1).executeTakeFirst())?.number ?? 0);
-}
-
-/** Lists the matching entries among `among` numbers below `before`, newest first. So each step reads a bounded part. */
-export async function auditEntries(
-  { kysely }: Database,
-  accountId: AccountId,
-  filter: AuditFilter & { readonly before: number },
-  among: number,
-) {
-  const found = matching(accountId, { ...filter, after: filter.before - among - 1 }, null);
+/**
+ * Lists the matching entries among the newest `among` ones below `before`, newest first, so that a step reads a bounded
+ * part. `next` is the `before` of the next step. It is undefined after the last one.
+ */
+export async function auditStep({ kysely }: Database, accountId: AccountId, filter: AuditFilter, among: number) {
+  const { before } = filter;
+  const entries = kysely
+    .selectFrom("auditLog")
+    .select("number")
+    .where("accountId", "=", accountId)
+    .$if(before !== undefined, (query) => query.where("number", "<", BigInt(before!)));
+  const last = await entries.orderBy("number", "desc").offset(among).limit(1).executeTakeFirst();
+  const after = last && Number(last.number);
+  const found = matching(accountId, { ...filter, after }, null);
   const { rows } = await sql<Row>`${found} order by number desc`.execute(kysely);
-  return rows.map(viewNamed);
+  return { entries: rows.map(viewNamed), next: after === undefined ? undefined : after + 1 };
 }
 
 function newest(accountId: AccountId, filter: AuditFilter, limit: number | null) {

@@ -4,7 +4,7 @@ import { listInvitations } from "../../src/accounts/invitation-list.ts";
 import { listKeys } from "../../src/accounts/key-list.ts";
 import { listUsers } from "../../src/accounts/user-list.ts";
 import type { Database } from "../../src/db/database.ts";
-import { auditEntries } from "../../src/rights/audit-page.ts";
+import { auditStep } from "../../src/rights/audit-page.ts";
 import { rowsMax } from "../../src/rights/list-page.ts";
 
 const all = { limit: rowsMax, offset: 0, sort: "created", order: "asc" } as const;
@@ -24,6 +24,6 @@ export async function invitationsOf(database: Database, accountId: AccountId, no
 }
 
 export async function auditOf(database: Database, accountId: AccountId, before = rowsMax) {
-  const entries = await auditEntries(database, accountId, { before }, rowsMax);
+  const { entries } = await auditStep(database, accountId, { before }, rowsMax);
   return entries.map(({ actorName: _name, object: { kind, id }, ...entry }) => ({ ...entry, object: `${kind} ${id}` }));
 }

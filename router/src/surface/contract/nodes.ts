@@ -1,6 +1,5 @@
 /** Routes of nodes, slots and the catalogue, for the operator. A missing measurement is left out, not 0. */
 import { Type } from "typebox";
-import { engineFailureKinds } from "@weiche/proto/words.ts";
 import { count, credits, modelStatus, object, type RouteTable } from "./route.ts";
 
 const seconds = Type.Optional(Type.Number());
@@ -25,7 +24,7 @@ const troubles = [
 
 export const engineFailure = object({
   model: Type.Optional(Type.String({ description: "Left out if it is unknown which engine failed." })),
-  kind: Type.Enum([...engineFailureKinds], {
+  kind: Type.Enum(["start", "stop", "exit", "suspected", "search"], {
     description:
       "The engine did not start or stop, ended by itself (`exit`), or is suspected to hang or fail. `search`: the search for engines of an earlier agent failed.",
   }),

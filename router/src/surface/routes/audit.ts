@@ -3,7 +3,7 @@ import type { AccountId } from "@weiche/shared/ids.ts";
 import { accountNamed } from "../../accounts/named.ts";
 import { germanDay } from "../../subscriptions/billing-period.ts";
 import { verifyAudit } from "../../rights/audit.ts";
-import { auditEntries, auditPage, newestNumber, type AuditFilter, type NamedEntry } from "../../rights/audit-page.ts";
+import { auditPage, auditStep, type AuditFilter, type NamedEntry } from "../../rights/audit-page.ts";
 import { csvLine } from "../../usage/csv.ts";
 import type { Database } from "../../db/database.ts";
 import { exportCsv } from "./csv-answer.ts";
@@ -58,10 +58,12 @@ const columns: Readonly<Record<string, (entry: NamedEntry) => string | number | 
 
 async function* auditLines(database: Database, accountId: AccountId, filter: AuditFilter, left: AbortSignal) {
   yield csvLine(Object.keys(columns));
-  for (let before = (await newestNumber(database, accountId)) + 1; before > 1; before -= exportStep) {
+  let before: number | undefined;
+  do {
     left.throwIfAborted();
-    const items = await auditEntries(database, accountId, { ...filter, before }, exportStep);
-    if (items.length > 0)
-      yield items.map((entry) => csvLine(Object.values(columns).map((cell) => cell(entry)))).join("");
-  }
+    const { entries, next } = await auditStep(database, accountId, { ...filter, before }, exportStep);
+    if (entries.length > 0)
+      yield entries.map((entry) => csvLine(Object.values(columns).map((cell) => cell(entry)))).join("");
+    before = next;
+  } while (before !== undefined);
 }
