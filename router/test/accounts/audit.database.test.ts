@@ -4,6 +4,7 @@ import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { verifyAudit } from "../../src/rights/audit.ts";
+import { auditStep } from "../../src/rights/audit-page.ts";
 import { removeOldAudit } from "../../src/rights/audit-retention.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
 import type { Database } from "../../src/db/database.ts";
@@ -53,6 +54,20 @@ describe("the audit log", () => {
       }),
     ]);
     expect(await auditOf(database, accountId, 2)).toMatchObject([{ number: 1 }]);
+  });
+
+  test.each([undefined, "ben@example.com"])("is read in steps without a gap, with the search %s", async (search) => {
+    for (const name of ["ann", "ben", "cem"])
+      await accounts.users.create({ accountId, email: `${name}@example.com`, role: "member" });
+    const inSteps: number[] = [];
+    for (let before: number | undefined = 1_000; before !== undefined;) {
+      const step = await auditStep(database, accountId, { search, before }, 2);
+      inSteps.push(...step.entries.map(({ number }) => number));
+      before = step.next;
+    }
+    const { entries: whole } = await auditStep(database, accountId, { search }, 1_000);
+    expect(whole.length).toBe(search === undefined ? 4 : 1);
+    expect(inSteps).toEqual(whole.map(({ number }) => number));
   });
 
   test("records every operation, refused ones too", async () => {
