@@ -192,3 +192,8 @@ async function tokensBilled(service: Service, accountId: string): Promise<number
   };
   return rows.reduce((sum, { promptTokens, completionTokens }) => sum + promptTokens + completionTokens, 0);
 }
+
+/** Returns the texts of all answers of one request, one after the other. */
+export function textOf({ choices }: Answer): string {
+  return choices.map(({ content }) => content).join("");
+}

@@ -10,7 +10,7 @@ import { dumpUsage } from "../../cluster/usage-dump.ts";
 import type { Answer } from "../../cluster/api-client.ts";
 import { expect, expectEqual, type Check } from "../check.ts";
 import { first, shared, sharing, slotOf, type Service } from "../service.ts";
-import { whole, who } from "./answers.ts";
+import { textOf, whole, who } from "./answers.ts";
 import { longAnswer } from "./long-answer.ts";
 
 const [base, other] = shared;
@@ -65,10 +65,6 @@ export const severalModels: readonly Check[] = [
     },
   },
 ];
-
-function textOf({ choices }: Answer): string {
-  return choices.map(({ content }) => content).join("");
-}
 
 function tokensOf(answers: readonly Answer[]): number {
   return answers.reduce((sum, { usage }) => sum + usage!.total_tokens, 0);

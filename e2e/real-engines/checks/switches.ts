@@ -1,11 +1,10 @@
 /** Switches two models on one slot under load. `WEICHE_SWITCHES` sets the number of switches. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Answer } from "../../cluster/api-client.ts";
 import { bytesOfGroups } from "../../cluster/kept-memory.ts";
 import { readSamples } from "../../cluster/metrics-text.ts";
 import { expect, type Check } from "../check.ts";
 import { first, second, type Service } from "../service.ts";
-import { counting, whole, who } from "./answers.ts";
+import { counting, textOf, whole, who } from "./answers.ts";
 
 const models = [first, second] as const;
 const questions = [who, "What's the capital of Norway?", counting];
@@ -90,10 +89,6 @@ async function referencesOf(service: Service): Promise<ReadonlyMap<string, strin
     for (const question of questions)
       references.set(`${model} ${question}`, textOf(whole(await service.stream(question, { model }))));
   return references;
-}
-
-function textOf({ choices }: Answer): string {
-  return choices.map(({ content }) => content).join("");
 }
 
 /** Returns the memory of the engine that runs. Throws if two run at once. */
