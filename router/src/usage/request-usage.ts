@@ -1,6 +1,7 @@
 /** Reads the usage records of one request, committed ones and those set aside. */
 import type { Pool } from "pg";
 import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
+import type { RequestId, UserId } from "@weiche/shared/ids.ts";
 
 /** The record of one attempt. */
 export interface RequestUsage {
@@ -57,4 +58,15 @@ export async function readRequestUsage(pool: Pool, idPrefix: string) {
     credits: formatCredits(row.credits),
   }));
   return { usage, setAside: aside.rows as readonly SetAsideUsage[] };
+}
+
+/** Reads what an answer of a person's own test chat cost; null until its record has been committed. */
+export async function readChatCost(pool: Pool, requestId: RequestId, userId: UserId) {
+  // An attempt that is void or broken costs nothing, and another one may have answered.
+  const { rows } = await pool.query<{ promptTokens: number; completionTokens: number; credits: Millicredits }>(
+    `select prompt_tokens as "promptTokens", completion_tokens as "completionTokens", credits from usage_records
+     where request_id = $1 and user_id = $2 and key_id = $2 and outcome not in ('broken', 'void')`,
+    [requestId, userId],
+  );
+  return rows[0] ? { ...rows[0], credits: formatCredits(rows[0].credits) } : null;
 }

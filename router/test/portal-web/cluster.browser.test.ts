@@ -113,6 +113,9 @@ test.each([
     const stopped = chats.find(({ outcome }) => outcome === "client-ended")!;
     expect(stopped.completionTokens).toBeGreaterThan(5);
     expect(stopped.completionTokens).toBeLessThan(20_000);
+    // Also a stopped answer shows its sum, which its stream did not have.
+    const sum = `${stopped.promptTokens} + ${stopped.completionTokens} tokens · ${stopped.promptTokens + stopped.completionTokens} credits`;
+    await page.locator(".turn.assistant").last().getByText(sum, { exact: true }).waitFor({ timeout: 20_000 });
     await hand.press(page, /^Show as code$/);
     await page.getByRole("dialog", { name: "This request as code" }).getByText("sim:tokens=20000 Hello").waitFor();
     await page.getByText('{"role":"assistant","content":').waitFor(); // the whole conversation

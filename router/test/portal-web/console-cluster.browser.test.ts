@@ -83,7 +83,7 @@ test("the console and the commands show why an engine does not start, until an o
   });
   expect(refused.status).toBe(503);
   const other = page.getByRole("region", { name: "n1, slot b" });
-  await other.getByText(/broken did not start .* ago:/).waitFor({ timeout: 20_000 });
+  await other.getByText(/broken failed to start .* ago:/).waitFor({ timeout: 20_000 });
   await other.getByText("exit code 3: CUDA error: out of memory").waitFor();
   await other.getByText("Last output lines").click();
   await other.getByText("CUDA error: out of memory", { exact: true }).waitFor();
@@ -95,7 +95,7 @@ test("the console and the commands show why an engine does not start, until an o
   expect(await said("explain", refused.id!)).toContain(reason);
   await other.getByRole("button", { name: "Acknowledge" }).click();
   await page.getByText("Failures of n1 are acknowledged").waitFor();
-  await other.getByText(/did not start/).waitFor({ state: "detached", timeout: 20_000 });
+  await other.getByText(/failed to start/).waitFor({ state: "detached", timeout: 20_000 });
   expect(await said("nodes", "show", "n1")).not.toContain(reason);
   tab.check();
 }, 60_000);

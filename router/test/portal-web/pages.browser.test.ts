@@ -65,6 +65,39 @@ test.each([
   expect(await faultyPages(browser, portal, pagesOf(role), visit)).toEqual([]);
 });
 
+test("in German the models page is never too wide, and no word of its table is broken", async () => {
+  await using tab = await openTab(browser, portal.origin, { cookie: people.owner.cookie, language: "de" });
+  const { page } = tab;
+  await page.goto("/models");
+  await page.locator("main tbody tr").first().waitFor();
+  const found: string[] = [];
+  for (const width of [1280, 1100, 1024, 920, 800, 769, 360]) {
+    await page.setViewportSize({ width, height: 800 });
+    await tab.settled();
+    const { sideways, broken } = (await page.evaluate(layoutOfTable)) as { sideways: number; broken: string[] };
+    found.push(
+      ...broken.map((word) => `${width}: ${word}`),
+      ...(sideways > 0 ? [`${width}: ${sideways} too wide`] : []),
+    );
+  }
+  expect(found).toEqual([]);
+});
+
+/** Words on two lines, and how many pixels the page is too wide. */
+const layoutOfTable = `(() => {
+  const broken = [];
+  const texts = document.createTreeWalker(document.querySelector("main table"), NodeFilter.SHOW_TEXT);
+  for (let text = texts.nextNode(); text; text = texts.nextNode())
+    for (const { 0: word, index } of text.data.matchAll(/[\\p{L}\\d.,]+/gu)) {
+      const range = new Range();
+      range.setStart(text, index);
+      range.setEnd(text, index + word.length);
+      if (text.parentElement.checkVisibility() && new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1)
+        broken.push(word);
+    }
+  return { broken, sideways: document.documentElement.scrollWidth - innerWidth };
+})()`;
+
 test("every page without a sign-in is without faults [H1]", async () => {
   expect(await faultyPages(browser, portal, entrances, narrow)).toEqual([]);
 });

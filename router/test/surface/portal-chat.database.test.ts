@@ -1,11 +1,16 @@
 /** The test chat, with the real portal, the public API's real pipeline and simulated nodes. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { millicredits } from "@weiche/shared/credits.ts";
 import { asId } from "@weiche/shared/ids.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { contract } from "../../src/surface/contract/contract.ts";
 import { SlotState, type NodeView, type SlotView } from "../../src/nodes/node-view.ts";
 import { startApi, type Harness, type SimAnswer } from "../api/api-harness.ts";
 import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
 import { until } from "../edge/raw-client.ts";
+import { commitUsage } from "../../src/usage/usage-commit.ts";
+import { makeUsageDays } from "../../src/usage/usage-days.ts";
+import { makeRecord } from "../usage/usage-records.ts";
 
 let api: Harness;
 let portal: PortalRig;
@@ -157,6 +162,29 @@ describe("a test chat", () => {
     stop.abort();
     await until(() => api.nodes.open === 0);
     await expect.poll(() => api.finished.at(-1)?.outcome).toBe("client-gone");
+  });
+
+  test("tells the caller alone what a stopped answer cost, once its record is committed", async () => {
+    api.nodes.script = () => answering({ chunks: [pieces[0]!, new Promise(() => {})] });
+    const stop = new AbortController();
+    const requestId = (await open(stop.signal)).headers.get("x-request-id")!;
+    expect(requestId).toBe(api.nodes.sent[0]!.request.requestId);
+    stop.abort();
+    const costFor = async (who: Person) => (await portal.get(`/chat/${requestId}`, who)).json.usage;
+    expect(await costFor(ada)).toBe(null);
+    const attempt = (number: number, outcome: "broken" | "client-ended", tokens: number) =>
+      makeRecord(createRandom(1), Date.now(), {
+        ...{ requestId: asId(requestId), attempt: number, outcome, promptTokens: tokens, completionTokens: tokens },
+        ...{ accountId: ada.accountId, userId: ada.id, keyId: asId(ada.id), factor: millicredits(1_500n) },
+        estimatedTokens: 0,
+      });
+    const { pool } = portal.database;
+    await makeUsageDays(pool, [Date.now()]);
+    await commitUsage(pool, [{ node: asId("n1"), record: attempt(1, "broken", 0) }]);
+    expect(await costFor(ada)).toBe(null); // the second attempt answers
+    await commitUsage(pool, [{ node: asId("n2"), record: attempt(2, "client-ended", 7) }]);
+    expect(await costFor(ada)).toEqual({ promptTokens: 7, completionTokens: 7, credits: "21.000" });
+    expect(await costFor(await portal.newUser(ada, "admin"))).toBe(null);
   });
 
   test("ends with an error event if a node refuses it after the state event", async () => {

@@ -185,6 +185,8 @@ export const expectations: Readonly<Record<keyof PortalContract, Expected>> = {
     own: "200",
     ask: () => ({ body: { model: "small-24b", messages: [{ role: "user", content: "Hello" }] } }),
   },
+  // There is no such request.
+  showChatCost: { may: "OAM", own: "200", ask: () => ({ id: "01a20725-2205-7ae0-916b-6ee7e6a3dde7" }) },
 
   showPackage: { may: "OAM", own: "200" },
   quotePackage: { may: "O", own: "201", ask: () => ({ body: { action: "cancel" } }) },

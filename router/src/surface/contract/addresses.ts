@@ -51,6 +51,7 @@ export const portalAddresses = {
   listChanges: "GET /changes",
   showService: "GET /service",
   chat: "POST /chat",
+  showChatCost: "GET /chat/:id",
   showPackage: "GET /package",
   quotePackage: "POST /package/quotes",
   changePackage: "POST /package/changes",

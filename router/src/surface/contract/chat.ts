@@ -1,6 +1,6 @@
-/** Route of the test chat. It is billed to the account, and its content is not stored. */
+/** Routes of the test chat. It is billed to the account, and its content is not stored. */
 import { Type } from "typebox";
-import { everybody, object, type RouteTable } from "./route.ts";
+import { count, credits, everybody, id, object, orNull, type RouteTable } from "./route.ts";
 
 export const chatContract = {
   chat: {
@@ -23,5 +23,18 @@ export const chatContract = {
     }),
     bodyBytesMax: 1 << 20,
     stream: "text/event-stream",
+  },
+  showChatCost: {
+    summary: "Show what one of the caller's own answers in the test chat cost. A stopped answer has no `event: done`",
+    may: everybody,
+    params: object({ id }),
+    reply: object({
+      usage: orNull(
+        object(
+          { promptTokens: count, completionTokens: count, credits },
+          { description: "null until the node's usage record has been committed, usually within a second." },
+        ),
+      ),
+    }),
   },
 } as const satisfies RouteTable;

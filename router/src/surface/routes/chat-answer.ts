@@ -37,6 +37,8 @@ const streamHeaders = {
 export class ChatAnswer implements AnswerSink {
   /** Whether the API has begun to answer. A state event may be sent earlier. */
   hasBegun = false;
+  /** The request's id, which the page needs for the cost of an answer that it stops. Known before the first event. */
+  requestId = "";
   readonly #page: HttpAnswer;
   readonly #clock: Clock;
   readonly #startedAtMs: number;
@@ -106,7 +108,7 @@ export class ChatAnswer implements AnswerSink {
   }
 
   #begin(): void {
-    if (!this.#page.hasBegun) this.#page.head(200, streamHeaders);
+    if (!this.#page.hasBegun) this.#page.head(200, { ...streamHeaders, "x-request-id": this.requestId });
   }
 
   /** Notes the time of the first text, and the usage. Keeps no text. */

@@ -11,12 +11,17 @@ import { ChatAnswer } from "./chat-answer.ts";
 import { ChatWaits } from "./chat-waits.ts";
 import type { chatContract } from "../contract/chat.ts";
 import type { Part } from "../contract/route.ts";
+import { readChatCost } from "../../usage/request-usage.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
 
 export function chatHandlers(deps: HandlerDeps): Handlers<typeof chatContract> {
   const { database, clock, nodes, usualWaitMs, chat, requests } = deps;
   const waits = new ChatWaits({ ofNode: (node) => requests.ofNode(node), clock });
   return {
+    async showChatCost({ session, params }) {
+      const usage = await readChatCost(database.pool, asId(params.id), session.user.id);
+      return { usage };
+    },
     async chat(call) {
       const { request, response } = call.takeOver();
       const sink = new ChatAnswer(response, clock);
@@ -31,6 +36,7 @@ export function chatHandlers(deps: HandlerDeps): Handlers<typeof chatContract> {
         body: toApi(call.body),
         authenticate(exchange) {
           asked = exchange;
+          sink.requestId = exchange.id;
           return authenticate(exchange, call.session.user.id);
         },
         onPlaced(at, factor) {

@@ -116,11 +116,11 @@ export const console = {
     },
     retryIn: (seconds: string) => `tried again in ${seconds} s`,
     failures: {
-      start: (model: string | undefined, age: string) => `${model ?? "An engine"} did not start ${age} ago:`,
-      stop: (model: string | undefined, age: string) => `${model ?? "An engine"} did not stop ${age} ago:`,
-      exit: (model: string | undefined, age: string) => `${model ?? "An engine"} ended by itself ${age} ago:`,
+      start: (model: string | undefined, age: string) => `${model ?? "An engine"} failed to start ${age} ago:`,
+      stop: (model: string | undefined, age: string) => `${model ?? "An engine"} failed to stop ${age} ago:`,
+      exit: (model: string | undefined, age: string) => `${model ?? "An engine"} exited ${age} ago:`,
       suspected: (model: string | undefined, age: string) =>
-        `${model ?? "An engine"} seemed to hang or fail ${age} ago, and was restarted:`,
+        `${model ?? "An engine"} seemed to hang ${age} ago and was restarted:`,
       search: (_: string | undefined, age: string) => `Engines of an earlier agent could not be searched ${age} ago:`,
     },
     output: "Last output lines",

@@ -3,7 +3,7 @@
  * tab, so that a look at another page does not lose it, and is stored nowhere.
  */
 import { useEffect, useState, useSyncExternalStore } from "react";
-import { request } from "../../api/client.ts";
+import { call, request } from "../../api/client.ts";
 import type { ChatMessage } from "../../elements/snippet/snippet-code.ts";
 import { Problem } from "../../api/problem.ts";
 import { ChatEventReader, type ChatEvent, type ChatSummary } from "./chat-events.ts";
@@ -22,6 +22,8 @@ export interface Turn {
   readonly standing?: { readonly position: number; readonly estimateMs: number };
   readonly summary?: ChatSummary;
   readonly problem?: Problem;
+  /** Of an answer whose stream has begun. */
+  readonly requestId?: string | null;
 }
 
 interface ChatSettings {
@@ -83,8 +85,18 @@ class ConversationStore {
       const answered = this.#kept.turns.at(-1);
       if (!answered || this.#running !== controller) return;
       this.keep({ turns: [...this.#kept.turns.slice(0, -1), { ...answered, ...more(answered) }] });
-    });
+    }).then(() => this.#showCost());
   };
+
+  /** The stream of a stopped answer ends without its sum, which is known once the node's record has been committed. */
+  async #showCost(): Promise<void> {
+    const { state, requestId } = this.#kept.turns.at(-1) ?? {};
+    if (state !== "stopped" || !requestId) return;
+    const summary = await costOf(requestId);
+    if (!summary) return;
+    const turns = this.#kept.turns.map((turn) => (turn.requestId === requestId ? { ...turn, summary } : turn));
+    this.keep({ turns });
+  }
 
   readonly stop = (): void => this.#running?.abort();
 
@@ -129,6 +141,7 @@ async function answer({ messages, ...settings }: ChatRequest, signal: AbortSigna
   let isOver = false;
   try {
     const response = await request("chat", { body: { ...settings, messages: [...messages] } }, signal);
+    change(() => ({ requestId: response.headers.get("x-request-id") }));
     const reader = new ChatEventReader();
     const decoder = new TextDecoder();
     const body = response.body!.getReader();
@@ -143,6 +156,18 @@ async function answer({ messages, ...settings }: ChatRequest, signal: AbortSigna
     if (signal.aborted) change(() => ({ state: "stopped" }));
     else change(() => ({ state: "failed", problem: error instanceof Problem ? error : new Problem(0, {}) }));
   }
+}
+
+/** How long to wait before each question for a stopped answer's cost. */
+const costPausesMs = [300, 700, 1_500, 3_000, 6_000, 12_000];
+
+async function costOf(id: string): Promise<ChatSummary | undefined> {
+  for (const pauseMs of costPausesMs) {
+    await new Promise((done) => setTimeout(done, pauseMs));
+    const found = await call("showChatCost", { params: { id } }).catch(() => undefined);
+    if (found?.usage) return { ...found.usage, firstTokenMs: null, tokensPerSecond: null };
+  }
+  return undefined;
 }
 
 function changeOf(event: ChatEvent, before: Turn): Partial<Turn> {
