@@ -223,7 +223,7 @@ test("an agent survives everything that a router sends and serves the other rout
     return void pour(socket, said);
   }).listen(0, "127.0.0.1");
   await once(evil, "listening");
-  const agents = Array.from({ length: 10 }, (_, n) =>
+  const agents = Array.from({ length: 40 }, (_, n) =>
     openWholeAgent([`127.0.0.1:${(evil.address() as AddressInfo).port}`], { node: `gpu-${n + 2}` }),
   );
   agent = openWholeAgent([addressOf(router), `127.0.0.1:${(evil.address() as AddressInfo).port}`]);
