@@ -65,8 +65,9 @@ export class CanonicalStream {
     return isFewer && begun.every(({ finish }) => finish !== undefined) ? begun.length : undefined;
   }
 
-  take(chunk: EngineChunk): void {
-    for (const delta of chunk.choices) this.#takeDelta(delta);
+  /** `isAtLimit`: whether the answers of this chunk have all tokens that they may have. If undefined, it is unknown. */
+  take(chunk: EngineChunk, isAtLimit?: boolean): void {
+    for (const delta of chunk.choices) this.#takeDelta(delta, isAtLimit);
   }
 
   /** Finishes every choice that the engine has not finished. */
@@ -76,7 +77,7 @@ export class CanonicalStream {
     });
   }
 
-  #takeDelta(delta: ChoiceDelta): void {
+  #takeDelta(delta: ChoiceDelta, isAtLimit?: boolean): void {
     const { index, reasoning, toolCalls, finish } = delta;
     const choice = this.#choices[index];
     if (!choice) throw new EngineFault("malformed", "an answer that was not requested");
@@ -112,25 +113,26 @@ export class CanonicalStream {
     }
     // A token without text still has its log probability.
     if (logprobs) this.#sink.content(index, "", logprobs);
-    if (finish !== undefined) this.#finish(index, choice, finish);
+    if (finish !== undefined) this.#finish(index, choice, this.#canonicalReason(choice, finish, isAtLimit));
   }
 
-  #finish(index: number, choice: ChoiceState, reason: string): void {
-    choice.finish = this.#canonicalReason(choice, reason);
+  #finish(index: number, choice: ChoiceState, reason: FinishReason): void {
+    choice.finish = reason;
     this.#unfinished--;
     // A call that the token limit cut off may have lost its arguments.
-    for (const call of choice.calls.missingArguments(choice.finish === "length"))
-      this.#sink.toolCall(index, call, undefined);
-    this.#sink.finish(index, choice.finish);
+    for (const call of choice.calls.missingArguments(reason === "length")) this.#sink.toolCall(index, call, undefined);
+    this.#sink.finish(index, reason);
   }
 
-  #canonicalReason(choice: ChoiceState, reason: string): FinishReason {
-    if (reason === "tool_calls") return reason;
+  #canonicalReason({ calls }: ChoiceState, reason: string, isAtLimit: boolean | undefined): FinishReason {
     if (lengths.has(reason)) return "length";
     if (failures.has(reason)) throw new EngineFault("engine error", "it ended the answer itself");
-    if (!stops.has(reason)) this.#options.onUnknownFinish(reason);
+    const isOfCalls = reason === "tool_calls";
+    if (!isOfCalls && !stops.has(reason)) this.#options.onUnknownFinish(reason);
+    // vLLM also sends `tool_calls` if the token limit cut a call off.
+    if (calls.isCut(isAtLimit)) return "length";
     // vLLM also sends `stop` after a call of a named function.
-    return choice.calls.count > 0 || this.#options.stopsAsToolCalls ? "tool_calls" : "stop";
+    return isOfCalls || calls.count > 0 || this.#options.stopsAsToolCalls ? "tool_calls" : "stop";
   }
 }
 

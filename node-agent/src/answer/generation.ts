@@ -209,7 +209,8 @@ export class Generation implements EngineWork {
     const calls = this.#requiredCalls;
     const { written } = this.#canonical;
     try {
-      this.#canonical.take(calls ? { ...chunk, choices: chunk.choices.map((delta) => calls.read(delta)) } : chunk);
+      const read = calls ? { ...chunk, choices: chunk.choices.map((delta) => calls.read(delta)) } : chunk;
+      this.#canonical.take(read, this.#isAtLimit(chunk));
     } catch (error) {
       if (this.#canonical.written > written) usage.take(chunk);
       if (error instanceof AnswerFull) return this.#endFull();
@@ -243,6 +244,14 @@ export class Generation implements EngineWork {
   #goesBeyond({ choices }: EngineChunk, usage: UsageCount): boolean {
     const roomTokens = this.#windowTokens - (this.#promptTokens ?? -Infinity);
     return choices.some((delta) => hasText(delta) && usage.lengthOf(delta.index) >= roomTokens);
+  }
+
+  /** Returns whether the answer has all tokens that it may have, or undefined if the engine does not report how many. */
+  #isAtLimit({ usage }: EngineChunk): boolean | undefined {
+    // With several answers, the count may be the sum of all.
+    if (this.answers > 1 || !isCount(usage?.completion, Number.MAX_SAFE_INTEGER)) return undefined;
+    const tokensMax = Math.min(this.#maxTokens ?? Infinity, this.#windowTokens - (this.#promptTokens ?? -Infinity));
+    return usage.completion >= tokensMax;
   }
 
   /** Throws the error for the engine's error event, unless the answer is full. */

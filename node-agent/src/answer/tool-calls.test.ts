@@ -270,6 +270,42 @@ test.each<[variant: string, pieces: ToolCallPiece[], calls: string[][]]>([
     [["a", "f", '{"text":\n"1\\n\\t2\\\\d \\n \\u00e9 C:\\\\users it\'s"}']],
   ],
   [
+    "the last brace of the arguments is missing",
+    [
+      { index: 0, id: "a", name: "f", arguments: '{"city":"Paris"' },
+      { index: 1, id: "b", name: "f", arguments: '{"a":[{"b":"}"}, [1' },
+      { index: 2, id: "c", name: "f", arguments: "{" },
+      { index: 3, id: "d", name: "f", arguments: '{"city":' },
+      { index: 4, id: "e", name: "f", arguments: '{"city"' },
+      { index: 5, id: "f", name: "f", arguments: '{"city":"Par' },
+    ],
+    [
+      ["a", "f", paris],
+      ["b", "f", '{"a":[{"b":"}"}, [1]]}'],
+      ["c", "f", "{}"],
+      ["d", "f", '{"city":'],
+      ["e", "f", '{"city"'],
+      ["f", "f", '{"city":"Par'],
+    ],
+  ],
+  [
+    "the first brace of the arguments is missing",
+    [
+      { index: 0, id: "a", name: "f", arguments: '"city":"Paris"}' },
+      { index: 1, id: "b", name: "f", arguments: '"ci' },
+      { index: 1, arguments: 'ty"' },
+      { index: 1, arguments: " " },
+      { index: 1, arguments: ':"Ro' },
+      { index: 1, arguments: 'me"}' },
+      { index: 2, id: "c", name: "f", arguments: '"no object"' },
+    ],
+    [
+      ["a", "f", paris],
+      ["b", "f", rome],
+      ["c", "f", '"no object"'],
+    ],
+  ],
+  [
     "a piece without name and arguments comes first",
     [
       { index: 0, id: "a" },
@@ -279,6 +315,20 @@ test.each<[variant: string, pieces: ToolCallPiece[], calls: string[][]]>([
   ],
 ])("calls are complete where %s [S5.6]", (_variant, pieces, calls) => {
   expect(whole(pieces)).toEqual(calls);
+});
+
+test.each<[what: string, json: string, cut: { atLimit: boolean; below: boolean; unknown: boolean }]>([
+  ["whole", paris, { atLimit: false, below: false, unknown: false }],
+  ["within a string", '{"city":"Par', { atLimit: true, below: false, unknown: true }],
+  ["before a value", '{"city":', { atLimit: true, below: false, unknown: true }],
+  ["before the last brace", '{"city":"Paris"', { atLimit: true, below: false, unknown: false }],
+  ["empty, which an engine may have added", "{}", { atLimit: true, below: false, unknown: false }],
+])("the last call is cut off at the token limit unless its arguments are whole: %s [S5.6]", (_what, json, cut) => {
+  const calls = new ToolCalls("own");
+  calls.take({ index: 0, id: "a", name: "f", arguments: "{}" });
+  calls.take({ index: 1, id: "b", name: "f", arguments: json });
+  const [atLimit, below, unknown] = [true, false, undefined].map((known) => calls.isCut(known));
+  expect({ atLimit, below, unknown }).toEqual(cut);
 });
 
 test("refuses arguments before any call, and more than 1,024 calls", () => {

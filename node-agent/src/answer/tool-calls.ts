@@ -17,6 +17,8 @@
  * | `{}`, and then the arguments                          | Bedrock, Llama Stack                   | the arguments       |
  * | JSON text within a JSON string                        | vLLM's Hermes parser with Granite 4    | unwrapped           |
  * | bare line ends, tabs and backslashes in strings       | parsers that pass what a model wrote   | escaped             |
+ * | arguments without the first or the last brace         | Qwen parsers of vLLM and TensorRT-LLM  | completed           |
+ * | `tool_calls` for a call that the token limit cut off  | vLLM                                   | `length`            |
  */
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import type { ToolCallPiece } from "../engines/dialects/dialect.ts";
@@ -71,6 +73,14 @@ export class ToolCalls {
     throw new EngineFault("malformed", "a tool call without a name");
   }
 
+  /**
+   * Returns whether the last call is incomplete at the end of the answer. `isAtLimit`: whether the answer has all tokens
+   * that it may have. If undefined, the count of tokens is unknown.
+   */
+  isCut(isAtLimit: boolean | undefined): boolean {
+    return isAtLimit !== false && this.#calls.at(-1)?.arguments.isCut(isAtLimit === true) === true;
+  }
+
   /** Returns what is missing of the arguments at the end. `isCut`: the token limit ended the answer. */
   *missingArguments(isCut = false): Iterable<CanonicalToolCall> {
     for (const call of this.#calls) {
@@ -121,7 +131,7 @@ const encodedCharactersMax = 1 << 20;
 
 /** Makes the arguments of a call one JSON object that clients can parse, from the pieces of an engine. */
 class CallArguments {
-  readonly #json = new JsonText();
+  #json = new JsonText();
   /** The beginning of the arguments, which is not sent yet. */
   #held = "";
   #state: "nothing" | "encoded" | "sent" = "nothing";
@@ -135,10 +145,20 @@ class CallArguments {
     return this.#json.isComplete || this.#held === "{}";
   }
 
+  /**
+   * Whether more must follow. `isAtLimit`: the token limit may have cut off what an engine then completed itself, such
+   * as arguments that have only begun.
+   */
+  isCut(isAtLimit: boolean): boolean {
+    if (this.#json.isOpen) return isAtLimit || this.#json.missingEnd === undefined;
+    return isAtLimit && this.#state === "nothing";
+  }
+
   /** Takes a piece and returns what the client gets of it. Text after the end is dropped, because no client parses it. */
   push(text: string): string {
+    if (this.#state === "encoded") return this.#readString(text);
     if (this.#json.isComplete) return "";
-    if (this.#state !== "nothing") return this.#read(text);
+    if (this.#state === "sent") return this.#json.push(text);
     const begun = (this.#held + text).trimStart();
     if (nothingYet.test(begun)) {
       this.#held = begun.replaceAll(/\s+/g, "");
@@ -151,23 +171,30 @@ class CallArguments {
     }
     this.#held = "";
     this.#state = given.startsWith('"') ? "encoded" : "sent";
-    return this.#read(given);
+    return this.#state === "sent" ? this.#json.push(given) : this.#readString(given);
   }
 
   /** Returns what is missing at the end of the answer. `isCut`: the token limit ended it. */
   rest(isCut: boolean): string {
-    if (this.hasBegun || isCut) return isCut && !this.hasBegun ? "" : this.#held;
-    return this.#held === "" || this.#held === "null" ? "{}" : this.#held;
+    if (this.#state === "sent") return isCut ? "" : (this.#json.missingEnd ?? "");
+    if (this.#state === "encoded") return unwrapped(this.#held);
+    if (isCut) return this.hasBegun ? this.#held : "";
+    return this.#held === "" || this.#held === "null" || this.#held === "{" ? "{}" : this.#held;
   }
 
-  #read(piece: string): string {
-    const mended = this.#json.push(piece);
-    if (this.#state === "sent") return mended;
-    this.#held += mended;
+  /** Reads a string at the beginning: the whole arguments as JSON text, or the name of a member without a brace before. */
+  #readString(piece: string): string {
+    const wasComplete = this.#json.isComplete;
+    if (!wasComplete) this.#held += this.#json.push(piece);
     if (!this.#json.isComplete && this.#held.length <= encodedCharactersMax) return "";
     const given = unwrapped(this.#held);
-    this.#held = "";
+    const after = (wasComplete ? piece : this.#json.rest).trimStart();
+    // A name is followed by a colon, perhaps in the next piece.
+    if (this.#json.isComplete && given === this.#held && after === "") return "";
     this.#state = "sent";
-    return given;
+    this.#held = "";
+    if (!after.startsWith(":")) return given;
+    this.#json = new JsonText();
+    return this.#json.push(`{${given}${after}`);
   }
 }

@@ -229,6 +229,28 @@ test.each(combined(calls))("%s: a call is complete if an engine sends %s [S5.6]"
   expect(whole.message["tool_calls"]).toMatchObject([{ function: { name: "f", arguments: '{"a":1}' } }]);
 });
 
+const argued = (json: unknown, tokens: number) => {
+  const part = { tool_calls: [{ index: 0, id: "a", function: { name: "f", arguments: json } }] };
+  return chunk({ index: 0, delta: part }, { usage: usageOf(9, tokens) });
+};
+const calledUp = (tokens: number) => chunk({ ...end, finish_reason: "tool_calls" }, { usage: usageOf(9, tokens) });
+
+test.each([
+  { what: "a cut call at the limit", json: '{"a":"b', tokens: 4, finish: "length", told: '{"a":"b' },
+  { what: "an empty call at the limit", json: "{}", tokens: 4, finish: "length", told: "{}" },
+  { what: "a whole call at the limit", json: '{"a":1}', tokens: 4, finish: "tool_calls", told: '{"a":1}' },
+  { what: "a call without its last brace", json: '{"a":1', tokens: 3, finish: "tool_calls", told: '{"a":1}' },
+  { what: "a call without its first brace", json: '"a":1}', tokens: 3, finish: "tool_calls", told: '{"a":1}' },
+  { what: "a call with a list as arguments", json: [1], tokens: 3, finish: "tool_calls", told: "[1]" },
+])("$what ends with $finish [S5.6 S5.7]", async ({ json, tokens, finish, told }) => {
+  const stream = eventsOf([argued(json, tokens), calledUp(tokens)]) + done;
+  const { streamed, whole } = await messagesOf(stream, "vllm", { tools, max_tokens: 4 });
+  const given = streamed.calls as { function: { arguments: string } }[];
+  const streamedJson = given.map((call) => call.function.arguments).join("");
+  expect([streamed.finish, streamedJson]).toEqual([finish, told]);
+  expect(whole).toMatchObject({ message: { tool_calls: [{ function: { arguments: told } }] }, finish_reason: finish });
+});
+
 /** Each has no meaning, or may have several. */
 const unreadable: [what: string, choices: number, events: object[]][] = [
   ["no index for one of two answers", 2, [chunk({ delta: { content: "So" } })]],

@@ -103,8 +103,8 @@ function readToolCall(value: unknown): ToolCallPiece {
     index: [call["index"], called["index"]].find(isIndex),
     id: typeof call["id"] === "string" ? call["id"] : undefined,
     name: text(called["name"], "function name"),
-    // Some tool parsers send the arguments as an object, not as JSON text.
-    arguments: isObject(given) ? JSON.stringify(given) : text(given, "arguments"),
+    // Some tool parsers send the arguments as a value, not as JSON text.
+    arguments: typeof given === "string" || isAbsent(given) ? text(given, "arguments") : JSON.stringify(given),
   };
 }
 

@@ -8,8 +8,11 @@ export class JsonText {
   /** Text after the end of the value, in the last piece. */
   rest = "";
   isComplete = false;
-  #depth = 0;
+  /** The ends of the objects and lists that are open, outermost first. */
+  readonly #ends: string[] = [];
   #inString = false;
+  /** The last character outside strings that is not blank. A colon also stands for the name of a member. */
+  #last = "";
   /** The beginning of an escape: a backslash, or a backslash, `u` and some digits. */
   #escape = "";
 
@@ -20,6 +23,17 @@ export class JsonText {
     for (; at < text.length && !this.isComplete; at++) mended += this.#take(text[at]!);
     this.rest = text.slice(at);
     return mended;
+  }
+
+  /** Whether an object, a list or a string has begun and not ended. */
+  get isOpen(): boolean {
+    return this.#inString || this.#ends.length > 0;
+  }
+
+  /** The text that ends the value, or undefined if more than the ends of objects and lists is missing. */
+  get missingEnd(): string | undefined {
+    const isBehindValue = !this.#inString && this.#last !== ":" && this.#last !== ",";
+    return isBehindValue ? this.#ends.toReversed().join("") : undefined;
   }
 
   #take(character: string): string {
@@ -43,13 +57,20 @@ export class JsonText {
 
   #closeString(): void {
     this.#inString = false;
-    this.isComplete = this.#depth === 0;
+    this.isComplete = this.#ends.length === 0;
+  }
+
+  #close(): void {
+    this.#ends.pop();
+    this.isComplete = this.#ends.length === 0;
   }
 
   #between(character: string): string {
+    const isName = this.#ends.at(-1) === "}" && (this.#last === "{" || this.#last === ",");
+    if (character > " ") this.#last = character === '"' && isName ? ":" : character;
     if (character === '"') this.#inString = true;
-    else if (character === "{" || character === "[") this.#depth++;
-    else if (character === "}" || character === "]") this.isComplete = --this.#depth === 0;
+    else if (character === "{" || character === "[") this.#ends.push(character === "{" ? "}" : "]");
+    else if (character === "}" || character === "]") this.#close();
     return character;
   }
 }
