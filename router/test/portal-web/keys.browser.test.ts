@@ -178,6 +178,20 @@ test("the list is searched, filtered and sorted by the server, and its address k
   tab.check();
 });
 
+test("keys of a used-up package are not called active, and say why", async () => {
+  const { pool } = portal.database;
+  await pool.query("update accounts set exhausted_until = now() + interval '1 day' where id = $1", [ada.accountId]);
+  await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
+  const { page } = tab;
+  await page.goto("/keys?state=active");
+  const row = page.getByRole("row", { name: /^ci / });
+  await row.getByText("not working now").waitFor();
+  await row.getByText("the package is used up").waitFor();
+  expect(await page.getByRole("cell", { name: "active", exact: true }).count()).toBe(0);
+  await pool.query("update accounts set exhausted_until = null where id = $1", [ada.accountId]);
+  tab.check();
+});
+
 test("the overview shows the account's state, and dismissed notices disappear", async () => {
   await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie, language: "de" });
   const { page } = tab;

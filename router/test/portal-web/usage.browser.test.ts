@@ -92,6 +92,17 @@ test.each([
   tab.check();
 });
 
+test("the period's use says that its first day began earlier, and whole days do not", async () => {
+  await spend(Temporal.Now.plainDateTimeISO(timeZone).toString(), 1);
+  await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
+  const { page } = tab;
+  await page.goto("/usage");
+  await page.getByText("What was used earlier on that day belongs to the period before").waitFor();
+  await page.getByRole("combobox", { name: "Days" }).selectOption("7");
+  await page.getByText("What was used earlier").waitFor({ state: "detached" });
+  tab.check();
+});
+
 test("a filter by key, user or model applies everywhere, and can be removed [H4]", async () => {
   const [first, second] = ["2025-06-02", "2025-06-03"];
   await spend(`${first}T10:00`, 1);
