@@ -100,6 +100,7 @@ test("the period's use says that its first day began earlier, and whole days do 
   await page.getByText("What was used earlier on that day belongs to the period before").waitFor();
   await page.getByRole("combobox", { name: "Days" }).selectOption("7");
   await page.getByText("What was used earlier").waitFor({ state: "detached" });
+  expect(await axeFindings(page)).toEqual([]);
   tab.check();
 });
 
