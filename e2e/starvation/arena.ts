@@ -15,6 +15,7 @@ import { attackFaults, ofAccounts } from "./attack-bills.ts";
 import { startAttacker, targetOf, type Share } from "./attacker-process.ts";
 import { failingNode } from "./failing-engine.ts";
 import { garbageNode } from "./garbage-node.ts";
+import { hastyNode } from "./hasty-node.ts";
 import { PacedStreams, paceMs, type Gaps } from "./paced-streams.ts";
 
 interface Outcome {
@@ -55,7 +56,7 @@ export class Arena implements AsyncDisposable {
     const cluster = await Cluster.start({
       catalogue: catalogueOf(model),
       router: { limits: {} },
-      prepare: nodeCertificates([node, failingNode, garbageNode]),
+      prepare: nodeCertificates([node, failingNode, garbageNode, hastyNode]),
       agents: {},
       environment: inspected,
     });

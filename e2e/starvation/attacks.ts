@@ -5,6 +5,7 @@
 import type { Attack } from "./attack.ts";
 import { failingEngine } from "./failing-engine.ts";
 import { garbageFromNode } from "./garbage-node.ts";
+import { hastyHandshakes } from "./hasty-node.ts";
 import { heavyBodies } from "./heavy-bodies.ts";
 import { manyAnswers } from "./many-answers.ts";
 import { manyConnections } from "./many-connections.ts";
@@ -36,5 +37,6 @@ export const attacks: readonly Attack[] = [
   oddHeaders,
   strangers,
   garbageFromNode,
+  hastyHandshakes,
   failingEngine,
 ];

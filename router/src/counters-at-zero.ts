@@ -32,7 +32,7 @@ const outcomes: Words<Outcome> = {
 };
 const nodeRefusals: Words<LinkRefusal | Parameters<DataConnectionsEvents["dataConnectionRefused"]>[0]> = {
   ...{ tls: true, invalid: true, name: true, "older-boot": true, late: true, stopping: true },
-  ...{ protocol: true, identity: true, "too-many": true, crowd: true },
+  ...{ protocol: true, identity: true, "too-many": true, "too-often": true, crowd: true },
 };
 const setAside: Words<SetAsideReason> = {
   ...{ unreadable: true, malformed: true, "too-expensive": true, "too-old": true, "from-the-future": true },

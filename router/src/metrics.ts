@@ -122,7 +122,7 @@ function createNodeMetrics({ counter, gauge }: MetricRegistry) {
     ),
     nodesRefused: counter(
       "weiche_router_nodes_refused_total",
-      "Refused links and data connections: no certificate or a foreign one (`tls`), another node's name (`name`), too many of one node (`too-many`) or of clients without a certificate (`crowd`), and the like",
+      "Refused links and data connections: no certificate or a foreign one (`tls`), another node's name (`name`), too many of one node (`too-many`), too often from one node (`too-often`), too many of clients without a certificate (`crowd`), and the like",
       ["reason"],
       "it rises",
     ),

@@ -58,12 +58,20 @@ export class IpLimit {
     return this.#take(address, 0);
   }
 
-  #take(address: string, tokens: 0 | 1): boolean {
+  /**
+   * Takes a token for what has been admitted by `hasRoom`, even if none is left. So many that were admitted at the same
+   * time are followed by a pause.
+   */
+  charge(address: string): void {
+    this.#take(address, 1, -Infinity);
+  }
+
+  #take(address: string, tokens: 0 | 1, least = wholeToken): boolean {
     if (this.#perMs === 0 || address === unknownAddress) return true;
     const nowMs = this.#clock.monotonicMs();
     this.#turn(nowMs);
     const buckets = this.#bucketsOf(address, nowMs);
-    if (buckets.some(({ bucket }) => bucket.tokens < wholeToken)) return false;
+    if (buckets.some(({ bucket }) => bucket.tokens < least)) return false;
     for (const { bucket } of buckets) bucket.tokens -= tokens;
     return true;
   }

@@ -29,7 +29,7 @@ import { question } from "./connection-question.ts";
 import type { NodeRegistry } from "./registry.ts";
 import { NodeLost, type Upstream, type UpstreamRequest, type UpstreamResponse } from "./upstream.ts";
 
-type DataRefusal = "crowd" | "tls" | "protocol" | "identity" | "name" | "too-many";
+type DataRefusal = "crowd" | "tls" | "protocol" | "identity" | "name" | "too-many" | "too-often";
 
 export interface DataConnectionsEvents {
   dataConnectionUp(node: NodeId, connections: number): void;
@@ -90,7 +90,7 @@ export class DataConnections implements Upstream {
       alpn: dataAlpn,
       accept: (socket) => void data.#admit(socket),
       onCrowd: (from) => options.events.dataConnectionRefused("crowd", crowded, from),
-      onTooMany: (names, from) => options.events.dataConnectionRefused("too-many", names, from),
+      onTooMany: (reason, names, from) => options.events.dataConnectionRefused(reason, names, from),
       onTlsRefused: (reason, from) => options.events.dataConnectionRefused("tls", reason, from),
     });
     return data;

@@ -52,9 +52,10 @@ export interface NodeLinkEvents {
 type UnlinkReason = "ended" | "silent" | "replaced" | "stopped" | "misbehaved";
 /**
  * `tls`: the client has no certificate of our authority. `crowd`: too many such clients, refused before TLS. `too-many`:
- * the client's certificate has too many connections.
+ * the client's certificate has too many connections. `too-often`: it connects too often.
  */
-export type RefusalReason = "crowd" | "tls" | "too-many" | "invalid" | "name" | "older-boot" | "late" | "stopping";
+type RefusedAtDoor = "crowd" | "tls" | "too-many" | "too-often";
+export type RefusalReason = RefusedAtDoor | "invalid" | "name" | "older-boot" | "late" | "stopping";
 
 export interface NodeLinkParts {
   /** If set, a link needs a certificate that names its node. */
@@ -120,7 +121,7 @@ export class NodeLinkSession {
   }
 
   /** Ends the link and tells the agent why. */
-  refuse(reason: Exclude<RefusalReason, "crowd" | "tls" | "too-many">, detail: string): void {
+  refuse(reason: Exclude<RefusalReason, RefusedAtDoor>, detail: string): void {
     if (this.#isOver) return;
     this.#parts.events.nodeRefused(reason, detail, this.#hello?.node ?? addressOf(this.#call));
     this.end("misbehaved", { code: refusalStatus[reason], details: detail });

@@ -67,7 +67,7 @@ export async function openNodeLink(options: NodeLinkOptions) {
     alpn: "h2",
     accept: (socket) => injector.injectConnection(socket),
     onCrowd: (from) => options.events.nodeRefused("crowd", crowded, from),
-    onTooMany: (names, from) => options.events.nodeRefused("too-many", names, from),
+    onTooMany: (reason, names, from) => options.events.nodeRefused(reason, names, from),
     onTlsRefused: (reason, from) => options.events.nodeRefused("tls", reason, from),
   });
 

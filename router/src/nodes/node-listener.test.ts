@@ -7,7 +7,8 @@ import { expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { issueAuthority, issueCertificate } from "../certificates/issue.ts";
-import { connectionsPerNameMax, openNodeListener } from "./node-listener.ts";
+import { connectionsPerNameMax } from "./certificate-limit.ts";
+import { openNodeListener } from "./node-listener.ts";
 import { handshakesPerAddressMax, StrangerLimit } from "./stranger-limit.ts";
 
 test("the kernel's queue holds a thousand nodes that dial at once, more than the default of Node.js", async () => {
@@ -38,12 +39,12 @@ async function openSecure(handshakeMsMax: number) {
     ...{ alpn: "x", clock: systemClock, tls, strangers, handshakeMsMax, listen: { host: "127.0.0.1", port: 0 } },
     accept: (socket) => void seen.accepted.push(socket.on("error", () => {})),
     onCrowd: () => seen.crowd++,
-    onTooMany: (names) => seen.tooMany.push(names),
+    onTooMany: (reason, names) => seen.tooMany.push(`${reason} ${names}`),
     onTlsRefused: () => seen.refused++,
   });
   const { port } = listener.address;
   const as = { host: "127.0.0.1", port, servername: "localhost", ALPNProtocols: ["x"], ...own, ca };
-  const node = () => connectTls(as).on("error", () => {});
+  const node = (localAddress = "127.0.0.1") => connectTls({ ...as, ...{ localAddress } }).on("error", () => {});
   const stranger = () =>
     connect(port, "127.0.0.1")
       .on("error", () => {})
@@ -53,7 +54,11 @@ async function openSecure(handshakeMsMax: number) {
 
 test("silent strangers are reset above a limit and closed after the handshake's timeout, and do not affect linked nodes [D10]", async () => {
   const { listener, strangers, seen, node, stranger } = await openSecure(500);
-  const before = Array.from({ length: 20 }, node);
+  const before: Socket[] = [];
+  for (let n = 0; n < 20; n++) {
+    before.push(node());
+    await once(before.at(-1)!, "secureConnect");
+  }
   await expect.poll(() => seen.accepted.length).toBe(20);
   const held = Array.from({ length: 400 }, stranger);
   await expect.poll(() => held.filter(({ destroyed }) => destroyed).length, { timeout: 20_000 }).toBe(400);
@@ -68,7 +73,7 @@ test("silent strangers are reset above a limit and closed after the handshake's 
 test("nodes behind one address are accepted one after the other, and none counts as a stranger", async () => {
   const { listener, strangers, seen, node } = await openSecure(5_000);
   for (let rounds = 0; rounds < 6; rounds++) {
-    const dialled = Array.from({ length: 10 }, node);
+    const dialled = Array.from({ length: 10 }, () => node());
     await Promise.all(dialled.map((socket) => once(socket, "secureConnect")));
   }
   await expect.poll(() => seen.accepted.length).toBe(60);
@@ -85,7 +90,7 @@ test("a node with a valid certificate has a limited number of connections, and g
     dialled.push(socket);
     await once(socket, "secureConnect");
   }
-  await expect.poll(() => seen.tooMany).toEqual(Array(5).fill("DNS:localhost"));
+  await expect.poll(() => seen.tooMany).toEqual(Array(5).fill("too-many DNS:localhost"));
   expect(seen.accepted).toHaveLength(connectionsPerNameMax);
   await expect.poll(() => dialled.filter(({ destroyed }) => destroyed).length).toBe(5);
   dialled[0]!.destroy();
@@ -93,5 +98,27 @@ test("a node with a valid certificate has a limited number of connections, and g
   node();
   await expect.poll(() => seen.accepted.length).toBe(connectionsPerNameMax + 1);
   expect({ tooMany: seen.tooMany.length, handshakes: strangers.handshakes }).toEqual({ tooMany: 5, handshakes: 0 });
+  await listener.close(0);
+});
+
+test("a node that connects again and again is refused after the handshake, and soon before it, without effect on other addresses [D10]", async () => {
+  const { listener, strangers, seen, node } = await openSecure(5_000);
+  const knock = async (localAddress: string) => {
+    const socket = node(localAddress);
+    // The router sends a ticket once it has seen the certificate.
+    socket.once("session", () => socket.destroy());
+    await new Promise((resolve) => socket.once("close", resolve));
+  };
+  for (let n = 0; n < 100 && seen.crowd === 0; n++)
+    await Promise.all(Array.from({ length: 10 }, () => knock("127.0.0.1")));
+  expect(seen.crowd).toBeGreaterThan(0);
+  expect(new Set(seen.tooMany)).toEqual(new Set(["too-often DNS:localhost"]));
+  const from = { crowd: seen.crowd, handshakes: seen.accepted.length + seen.tooMany.length };
+  for (let n = 0; n < 50; n++) await knock("127.0.0.1");
+  expect(seen.crowd - from.crowd).toBeGreaterThan(40);
+  const before = seen.tooMany.length;
+  await knock("127.0.0.2");
+  await expect.poll(() => seen.tooMany.length + seen.accepted.length).toBeGreaterThan(before);
+  await expect.poll(() => strangers.handshakes).toBe(0);
   await listener.close(0);
 });

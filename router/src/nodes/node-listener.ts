@@ -9,8 +9,8 @@ import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { ListenAddress } from "@weiche/shared/http/listen.ts";
 import { listenOn } from "@weiche/shared/program/listen-on.ts";
 import { limitConnections } from "../edge/listener.ts";
+import { CertificateLimit } from "./certificate-limit.ts";
 import type { StrangerLimit } from "./stranger-limit.ts";
-import { connectionsMax } from "@weiche/shared/node-protocol.ts";
 import { namesNode, type TlsFiles } from "@weiche/shared/http/tls-files.ts";
 
 interface NodeListenerOptions {
@@ -26,8 +26,8 @@ interface NodeListenerOptions {
   readonly accept: (socket: Socket) => void;
   /** Called for a connection that `strangers` does not admit. */
   readonly onCrowd: (from: string) => void;
-  /** Called for a connection that exceeds the limit of its certificate. `names`: the nodes that the certificate names. */
-  readonly onTooMany: (names: string, from: string) => void;
+  /** Called for a connection that exceeds a limit of its certificate. `names`: the nodes that the certificate names. */
+  readonly onTooMany: (reason: "too-many" | "too-often", names: string, from: string) => void;
   /**
    * Called for a client without a valid certificate of our authority. `from` is empty if the client has disconnected.
    */
@@ -38,12 +38,6 @@ export type NodeListener = Awaited<ReturnType<typeof openNodeListener>>;
 
 /** The text of the log for a connection that was not admitted. */
 export const crowded = "too many connections without a certificate of ours, from this address or in total";
-
-/**
- * Open connections of a port for each node that a certificate names. An agent holds at most twice `connectionsMax` data
- * connections to a router, and one link. The rest is for connections of earlier processes that have not ended yet.
- */
-export const connectionsPerNameMax = 8 * connectionsMax;
 
 /** An agent gives up after 10 s. */
 const handshakeMsMax = 5_000;
@@ -95,60 +89,54 @@ export function maySpeakFor(
 
 type SecureOptions = Pick<
   NodeListenerOptions,
-  "alpn" | "accept" | "strangers" | "onCrowd" | "onTooMany" | "handshakeMsMax"
+  "alpn" | "clock" | "accept" | "strangers" | "onCrowd" | "onTooMany" | "handshakeMsMax"
 >;
 
 function createSecureServer(tls: TlsFiles, options: SecureOptions) {
   const { alpn, strangers, onCrowd } = options;
-  const server = createTlsServer(
-    {
-      ...tls.current,
-      requestCert: true,
-      rejectUnauthorized: true,
-      ALPNProtocols: [alpn],
-      handshakeTimeout: options.handshakeMsMax ?? handshakeMsMax,
-      ...socketOptions,
-    },
-    limitedByNames(options),
-  );
+  const server = createTlsServer({
+    ...tls.current,
+    requestCert: true,
+    rejectUnauthorized: true,
+    ALPNProtocols: [alpn],
+    handshakeTimeout: options.handshakeMsMax ?? handshakeMsMax,
+    ...socketOptions,
+  });
   server.once(
     "close",
     tls.onChange((material) => server.setSecureContext(material)),
   );
-  if (strangers) limitStrangers(server, strangers, onCrowd);
+  const settle = strangers && limitStrangers(server, strangers, onCrowd);
+  limitCertificates(server, options, settle);
   return server;
 }
 
-/** Accepts connections up to the limit of their certificate. A renewed certificate shares the count of the earlier one. */
-function limitedByNames({ accept, onTooMany }: SecureOptions): (socket: TLSSocket) => void {
-  const held = new Map<string, number>();
-  return (socket) => {
+/** Ends the handshake of a client, which is known, or counts as a failed one. */
+type Settle = (socket: Socket, isKnown: boolean) => void;
+
+/**
+ * Accepts connections within the limits of their certificate. A client that connects too often counts as a stranger from
+ * then on, so that its address is refused before the next handshake.
+ */
+function limitCertificates(server: TlsServer, { clock, accept, onTooMany }: SecureOptions, settle?: Settle): void {
+  const limit = new CertificateLimit(clock);
+  server.on("secureConnection", (socket) => {
     const names = certificateOf(socket)?.subjectAltName ?? "";
-    const before = held.get(names) ?? 0;
-    if (before >= connectionsPerNameMax * names.split(",").length) {
-      onTooMany(names, socket.remoteAddress ?? "");
+    const verdict = limit.admit(names);
+    settle?.(socket, verdict !== "too-often");
+    if (verdict !== "admitted") {
+      onTooMany(verdict, names, socket.remoteAddress ?? "");
       socket.destroy();
       return;
     }
-    held.set(names, before + 1);
-    socket.once("close", () => {
-      const left = held.get(names)! - 1;
-      if (left === 0) held.delete(names);
-      else held.set(names, left);
-    });
+    socket.once("close", () => limit.closed(names));
     accept(socket);
-  };
+  });
 }
 
 /** Limits connections before TLS sees them. */
-function limitStrangers(server: TlsServer, strangers: StrangerLimit, onCrowd: (from: string) => void): void {
+function limitStrangers(server: TlsServer, strangers: StrangerLimit, onCrowd: (from: string) => void): Settle {
   const unknown = new Map<string, (isKnown: boolean) => void>();
-  const known = ({ remoteAddress, remotePort }: Socket, isKnown: boolean) => {
-    const key = `${remoteAddress} ${remotePort}`;
-    unknown.get(key)?.(isKnown);
-    unknown.delete(key);
-  };
-  server.on("secureConnection", (socket) => known(socket, true));
   limitConnections(
     server,
     (socket) => {
@@ -166,4 +154,9 @@ function limitStrangers(server: TlsServer, strangers: StrangerLimit, onCrowd: (f
     },
     ({ remoteAddress = "" }) => onCrowd(remoteAddress),
   );
+  return ({ remoteAddress, remotePort }, isKnown) => {
+    const key = `${remoteAddress} ${remotePort}`;
+    unknown.get(key)?.(isKnown);
+    unknown.delete(key);
+  };
 }

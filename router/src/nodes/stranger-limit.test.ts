@@ -50,6 +50,18 @@ test("an address is refused after a hundred failed handshakes, and regains five 
   expect(strangers.handshakes).toBe(1);
 });
 
+test("failed handshakes of one address that run at the same time have no higher rate than one after the other [D10]", () => {
+  const { clock, open } = rig();
+  let admitted = 0;
+  for (let ms = 0; ms < 60_000; ms += 50) {
+    const held = open("192.0.2.1", 200);
+    admitted += held.length;
+    clock.advance(50);
+    for (const settle of held) settle(false);
+  }
+  expect(admitted).toBeLessThanOrEqual(100 + 5 * 60 + handshakesPerAddressMax);
+});
+
 test("a trusted proxy, behind which strangers and nodes share one address, is bounded only by the total", () => {
   const { open } = rig();
   for (let n = 0; n < 1_000; n++) for (const settle of open("10.0.0.1")) settle(false);

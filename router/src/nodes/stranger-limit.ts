@@ -66,7 +66,7 @@ export class StrangerLimit {
     return (isKnown) => {
       this.#count(site, -1);
       if (isKnown) this.#remember(line);
-      else if (!isTrusted) this.#failures.admit(address);
+      else if (!isTrusted) this.#failures.charge(address);
     };
   }
 
