@@ -76,11 +76,16 @@ function isTriedAgain(status: number): boolean {
   return status === 429 || status >= 500;
 }
 
-/** Returns an error's headers: `retry-after` in whole seconds, at least 1, and `x-should-retry`. */
+/** The seconds that `retry-after` names: whole ones, at least 1. */
+export function shownRetrySeconds(seconds: number): number {
+  return Math.max(1, Math.ceil(seconds));
+}
+
+/** Returns an error's headers: `retry-after` and `x-should-retry`. */
 export function errorHeaders(error: ApiError): Record<string, string> {
   const headers: Record<string, string> = {};
   if (error.retryAfterSeconds !== undefined)
-    headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterSeconds)));
+    headers["retry-after"] = String(shownRetrySeconds(error.retryAfterSeconds));
   if (isTriedAgain(error.status) && !mayRetry(error.kind)) headers["x-should-retry"] = "false";
   return headers;
 }

@@ -195,3 +195,22 @@ test("a conversation stays on its node while the node has room", () => {
   const used = simulation.nodes.filter(({ slots }) => slots[0]!.slot.held.size > 0);
   expect(used.length).toBe(1);
 });
+
+test("the first switch of a slot that begins with a model counts", () => {
+  const nodes = fleet(1, { engines: [engine("a"), engine("b")], limits, awake: asId<ModelId>("a") });
+  const load: LoadRequest[] = [{ atMs: 5_000, account: "one", model: "b", inputTokens: 1, outputTokens: 1 }];
+  expect(Object.fromEntries(measure({ nodes, load }).switches)).toEqual({ b: 1 });
+});
+
+test("a refused client comes back after whole seconds, because retry-after has no others", () => {
+  const nodes = fleet(1, { engines: [engine("a")], limits: { ...limits, waitersMax: 1 } });
+  const load = [0, 300].map((atMs): LoadRequest => {
+    return { atMs, account: "one", model: "a", inputTokens: 1, outputTokens: 1 };
+  });
+  const simulation = new Simulation({
+    ...{ seed: 1, load, nodes, durationMs: 20_000, routers: 1, newsMs: 1, retryMs: [1], isFair: true },
+  });
+  while (simulation.advance(10_000));
+  const { refused, wait } = simulation.tally.of("a");
+  expect([refused, (wait.sumMs - 10_000) % 1_000]).toEqual([1, 0]);
+});

@@ -4,6 +4,7 @@
  * everything else.
  */
 import { asId, type AccountId, type ModelId, type NodeId, type RequestId } from "@weiche/shared/ids.ts";
+import { shownRetrySeconds } from "@weiche/shared/errors.ts";
 import { createRandom, type Random } from "@weiche/shared/random.ts";
 import { reportEveryMs } from "@weiche/node-agent/src/links/load.ts";
 import type { RefusalKind } from "@weiche/node-agent/src/slots/slot-state.ts";
@@ -226,7 +227,8 @@ export class Simulation {
       this.#live--;
       return;
     }
-    this.clock.after(Math.max(ownMs, retryAfterMs), () => this.#attempt(client));
+    const toldMs = 1_000 * shownRetrySeconds(retryAfterMs / 1_000);
+    this.clock.after(Math.max(ownMs, toldMs), () => this.#attempt(client));
   }
 }
 

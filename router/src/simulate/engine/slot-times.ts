@@ -25,6 +25,8 @@ export class SlotTimes {
   moved(before: SlotState, after: SlotState, nowMs: number): void {
     if (before === after) return;
     this.count(before, nowMs);
+    // A slot may begin with a model that it adopts.
+    if (after.kind === "active") this.#last = activeOf(after);
     if (after.kind !== "starting" || before.kind === "starting") return;
     this.starts++;
     if (this.#last !== undefined && this.#last !== after.model)
