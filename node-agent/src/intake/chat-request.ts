@@ -8,7 +8,7 @@ import { invalid } from "@weiche/shared/errors.ts";
 import { mendTexts, scanJson } from "@weiche/shared/http/json-guard.ts";
 import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
 import type { ChatRequest, ResponseFormat, Thinking } from "../engines/dialects/dialect.ts";
-import { mendedJson, unwrapped } from "../engines/dialects/json-text.ts";
+import { completedJson, mendedJson, unwrapped } from "../engines/dialects/json-text.ts";
 import { readGeneration, type RequestScope } from "./generation-request.ts";
 import { plainSchema } from "./plain-schema.ts";
 
@@ -66,12 +66,14 @@ function callForTemplate({ id, function: { name, arguments: text } }: EarlierCal
 
 /**
  * Returns the arguments in a form that templates and engines parse. Some clients send an empty string or `null` for a
- * call without arguments. What models forget to escape is escaped, as in answers.
+ * call without arguments. What models forget to escape is escaped, as in answers. Arguments that the token limit cut off
+ * are completed, because the service's own answers have them.
  */
 function callArguments(text: string, at: string): string {
   const told = text.trim();
   if (told === "" || told === "null") return "{}";
-  const read = readArguments(told) ?? readArguments(unwrapped(mendedJson(told)));
+  const read =
+    readArguments(told) ?? readArguments(unwrapped(mendedJson(told))) ?? readArguments(unwrapped(completedJson(told)));
   if (read !== undefined) return read;
   throw invalid(at, "must be the text of a JSON object, as the model wrote it, or empty for a call without arguments");
 }

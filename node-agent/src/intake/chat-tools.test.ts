@@ -22,7 +22,36 @@ test.each([
   expect(history).toEqual([{ role: "assistant", content: "", tool_calls: calls(told) }]);
 });
 
-test.each(["{", '{"a":', "[1]", "nul", '"x"', "a=1", '{"a":1} {"b":2}', '{"a":'.repeat(65) + "1" + "}".repeat(65)])(
+test.each([
+  ["{", "{}"],
+  ['{"a', '{"a":null}'],
+  ['{"a"', '{"a":null}'],
+  ['{"a":', '{"a":null}'],
+  ['{"a":"b', '{"a":"b"}'],
+  ['{"a":"b\\', '{"a":"b"}'],
+  ['{"a":"b\\u00', '{"a":"b"}'],
+  ['{"a":1, ', '{"a":1}'],
+  ['{"a":[1,', '{"a":[1]}'],
+  ['{"a":[{"b":"c"', '{"a":[{"b":"c"}]}'],
+  ['{"a":tr', '{"a":null}'],
+  ['{"a":12', '{"a":12}'],
+])("an earlier call whose arguments were cut off is sent complete: '%s' as '%s' [S3.4]", (given, told) => {
+  const calls = (text: string) => [{ id: "i", type: "function", function: { name: "f", arguments: text } }];
+  const { messages: history } = said({ messages: [{ role: "assistant", tool_calls: calls(given) }] });
+  expect(history).toEqual([{ role: "assistant", content: "", tool_calls: calls(told) }]);
+});
+
+test.each([
+  "{a",
+  '{"a":}',
+  "[1",
+  "[1]",
+  "nul",
+  '"x"',
+  "a=1",
+  '{"a":1} {"b":2}',
+  '{"a":'.repeat(65) + "1" + "}".repeat(65),
+])(
   "an earlier call whose arguments are not a JSON object of at most 64 levels is refused with its place: %s [S3.4]",
   (given) => {
     const call = (text: string) => ({ id: "i", function: { name: "f", arguments: text } });

@@ -11,7 +11,7 @@ export class JsonText {
   /** The ends of the objects and lists that are open, outermost first. */
   readonly #ends: string[] = [];
   #inString = false;
-  /** The last character outside strings that is not blank. A colon also stands for the name of a member. */
+  /** The last character outside strings that is not blank, or the word for the name of a member. */
   #last = "";
   /** The beginning of an escape: a backslash, or a backslash, `u` and some digits. */
   #escape = "";
@@ -32,8 +32,18 @@ export class JsonText {
 
   /** The text that ends the value, or undefined if more than the ends of objects and lists is missing. */
   get missingEnd(): string | undefined {
-    const isBehindValue = !this.#inString && this.#last !== ":" && this.#last !== ",";
+    const isBehindValue = !this.#inString && ![":", ",", "name"].includes(this.#last);
     return isBehindValue ? this.#ends.toReversed().join("") : undefined;
+  }
+
+  /** Completes `mended`, all that `push` has returned. A value that has not begun, or not enough of it, is `null`. */
+  completed(mended: string): string {
+    const ends = this.#ends.toReversed().join("");
+    if (this.#inString) return mended + (this.#last === "name" ? '":null' : '"') + ends;
+    if (this.#last === "name") return `${mended}:null${ends}`;
+    if (this.#last === ":") return `${mended}null${ends}`;
+    if (this.#last === ",") return mended.replace(/,\s*$/, ends);
+    return mended.replace(/[^\s"{}[\]:,]+\s*$/, (word) => (parseJson(word) === undefined ? "null" : word)) + ends;
   }
 
   #take(character: string): string {
@@ -67,7 +77,7 @@ export class JsonText {
 
   #between(character: string): string {
     const isName = this.#ends.at(-1) === "}" && (this.#last === "{" || this.#last === ",");
-    if (character > " ") this.#last = character === '"' && isName ? ":" : character;
+    if (character > " ") this.#last = character === '"' && isName ? "name" : character;
     if (character === '"') this.#inString = true;
     else if (character === "{" || character === "[") this.#ends.push(character === "{" ? "}" : "]");
     else if (character === "}" || character === "]") this.#close();
@@ -79,6 +89,13 @@ export class JsonText {
 export function mendedJson(text: string): string {
   const json = new JsonText();
   return json.push(text) + json.rest;
+}
+
+/** Completes JSON text that was cut off anywhere. Other text may stay invalid. */
+export function completedJson(text: string): string {
+  const json = new JsonText();
+  const mended = json.push(text);
+  return json.isComplete ? text : json.completed(mended);
 }
 
 /** Returns the JSON object that is the text of a JSON string, as some models write their arguments. */
