@@ -128,6 +128,24 @@ describe("a slot whose engine fails", () => {
     await until("the slot to be idle", async () => (await running("a")) === 0);
   });
 
+  test("because it no longer listens, although its process runs, is restarted while requests are held [C6]", async () => {
+    await served("model-a");
+    const engine = engineOf("model-a");
+    const { pid, origin } = engine;
+    await engine.setFaults("silent-at-sigterm");
+    process.kill(pid!, "SIGTERM");
+    const listens = () =>
+      fetch(origin).then(
+        () => true,
+        () => false,
+      );
+    await until("the engine to refuse connections", async () => !(await listens()));
+    const asked = await Promise.all(Array.from({ length: 8 }, () => ask("model-a")));
+    const ends = asked.map(({ ending, status, error }) => [ending, status, error?.code]);
+    expect(ends).toEqual(asked.map(() => ["whole", 200, undefined]));
+    expect(engineOf("model-a").pid).not.toBe(pid);
+  });
+
   test("because vLLM's core dies takes no more requests, even while vLLM's front end answers, and restarts vLLM [C6]", async () => {
     await served("model-a");
     const { pid } = engineOf("model-a");

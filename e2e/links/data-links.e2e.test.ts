@@ -110,6 +110,7 @@ test("a failed answer and an answer without an end differ from a whole one", asy
     [ends.engineLost, "error", "engine-lost"],
     [ends.nodeBusy, "error", "node-busy"],
     [ends.engineRefused, "error", "engine-refused"],
+    [ends.engineAway, "error", "engine-away"],
     [200, "error", undefined],
     [undefined, "broken", undefined],
   ] as const) {

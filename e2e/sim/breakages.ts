@@ -15,6 +15,7 @@ import {
 import { transition } from "@weiche/node-agent/src/slots/slot.ts";
 
 const nobody = asId<AccountId>("nobody");
+const briefly = { failures: 1, ranMs: 0 };
 
 type Behaviour = typeof transition;
 
@@ -34,19 +35,24 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
   "the backoff": () => onSlots((slot) => ({ ...slot, backoff: new Map() })),
   "that the backoff grows": () =>
     onSlots((slot) => {
-      const first = [...slot.backoff].map(([model, { untilMs }]) => [model, { failures: 0, untilMs }] as const);
+      const first = [...slot.backoff].map(([model, backoff]) => [model, { ...backoff, failures: 0 }] as const);
       return { ...slot, backoff: new Map(first) };
+    }),
+  "the earlier turns of an engine that failed once": () =>
+    onSlots((slot) => {
+      const runs = [...slot.backoff].map(([model, backoff]) => [model, { ...backoff, ranMs: 0 }] as const);
+      return { ...slot, backoff: new Map(runs) };
     }),
   "to hold requests for an engine under its first suspicion": () =>
     onSlots((slot, event, nowMs) => {
       const engine = event.kind === "request" ? awakeEngine(slot.state) : undefined;
       if (!engine || engine.suspectedAtMs === undefined) return slot;
-      return { ...slot, backoff: new Map(slot.backoff).set(engine.model, { failures: 1, untilMs: nowMs + 2_000 }) };
+      return { ...slot, backoff: new Map(slot.backoff).set(engine.model, { ...briefly, untilMs: nowMs + 2_000 }) };
     }),
   "to hold requests for an engine that exited for the first time": () => (slot, event, nowMs) => {
     const [after, effects] = transition(slot, event, nowMs);
     if (!effects.some(({ kind }) => kind === "engineLost") || event.kind !== "exited") return [after, effects];
-    const backoff = new Map(after.backoff).set(event.model, { failures: 1, untilMs: nowMs + 2_000 });
+    const backoff = new Map(after.backoff).set(event.model, { ...briefly, untilMs: nowMs + 2_000 });
     return [{ ...after, backoff }, effects];
   },
   "that an engine under suspicion admits no request": () =>

@@ -58,9 +58,10 @@ export type EngineDeath = "alone" | "shared";
 /**
  * Why an attempt failed. `node-failed`: the engine or the agent failed. `engine-lost`: the engine hung, died or gave up
  * after output, maybe because of the request. `node-busy`: the agent had no room and did not ask the engine.
- * `engine-refused`: the engine refused a request that follows all rules of the service.
+ * `engine-refused`: the engine refused a request that follows all rules of the service. `engine-away`: the engine does
+ * not listen, so the request did not reach it.
  */
-export type NodeFault = "node-failed" | "engine-lost" | "node-busy" | "engine-refused";
+export type NodeFault = "node-failed" | "engine-lost" | "node-busy" | "engine-refused" | "engine-away";
 
 /** Path of the first request on a new data connection. The agent answers with a `NodeIdentity` as JSON. */
 export const identityPath = "/weiche/identity";

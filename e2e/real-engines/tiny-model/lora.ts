@@ -13,7 +13,7 @@ interface Shape {
 
 const rank = 8;
 /** Large enough that the model answers differently. */
-const scale = 0.2;
+const scale = 1;
 
 /** `modelDirectory`: the model's. `directory`: made if it is not there. Changes the queries of each layer. */
 export function writeLora(modelDirectory: string, directory: string): void {

@@ -295,5 +295,6 @@ function faultEndOf({ reason }: ApiError): number | undefined {
   if (reason === "engine-lost") return ends.engineLost;
   if (reason === "node-busy") return ends.nodeBusy;
   if (reason === "engine-refused") return ends.engineRefused;
+  if (reason === "engine-away") return ends.engineAway;
   return undefined;
 }

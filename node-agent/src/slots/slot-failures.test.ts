@@ -1,5 +1,6 @@
 /** The rules of a slot whose engine fails to start, exits or is suspected, one test each. */
 import { describe, expect, test } from "vitest";
+import type { ModelId } from "@weiche/shared/ids.ts";
 import { a, active, b, c, Play } from "../../test/slots/slot-play.ts";
 
 describe("a failure", () => {
@@ -38,6 +39,27 @@ describe("a failure", () => {
       expect([began, play.pass(1)]).toEqual(backoffMs === 0 ? [["start a"], []] : [[], ["start a"]]);
       play.news("started");
     }
+  });
+
+  test.each([
+    [14_000, "counts as one in a row with it", 4_000],
+    [15_000, "counts as a first failure", 0],
+  ])("after a failure and two turns of %i ms %s", (turnMs, _what, backoffMs) => {
+    const play = active(a, 1);
+    play.exits(a);
+    const switched = (to: ModelId, ticket: number) => {
+      play.request(to);
+      play.news("stopped");
+      expect(play.news("started")).toEqual([`admit ${ticket}`]);
+      play.release(ticket);
+      play.pass(turnMs);
+    };
+    switched(a, 2);
+    switched(b, 3);
+    switched(a, 4);
+    play.exits(a);
+    const began = [...play.news("stopped"), ...play.pass(Math.max(0, backoffMs - 1))];
+    expect([began, play.pass(1)]).toEqual(backoffMs === 0 ? [["start a"], []] : [[], ["start a"]]);
   });
 
   test("to start in time gives up the start, and nothing begins until it has cleaned up", () => {

@@ -94,24 +94,31 @@ export function fail(slot: Slot, model: ModelId, ranMs: number, nowMs: number, e
   return {
     ...slot,
     waiters: slot.waiters.filter((waiter) => waiter.model !== model),
-    backoff: new Map(slot.backoff).set(model, { failures: before + 1, untilMs: nowMs + pauseMs }),
+    backoff: new Map(slot.backoff).set(model, { failures: before + 1, untilMs: nowMs + pauseMs, ranMs: 0 }),
   };
 }
 
 /** Rule 13: after the first exit or suspicion the engine is restarted without a pause, and its waiters stay. */
 export function failRunning(slot: Slot, { model, sinceMs }: Awake, nowMs: number, effects: SlotEffect[]): Slot {
   if (failuresBefore(slot, model, nowMs - sinceMs) > 0) return fail(slot, model, nowMs - sinceMs, nowMs, effects);
-  return { ...slot, backoff: new Map(slot.backoff).set(model, { failures: 1, untilMs: nowMs }) };
+  return { ...slot, backoff: new Map(slot.backoff).set(model, { failures: 1, untilMs: nowMs, ranMs: 0 }) };
 }
 
 function failuresBefore(slot: Slot, model: ModelId, ranMs: number): number {
-  return ranMs >= slot.limits.backoffMsMax ? 0 : (slot.backoff.get(model)?.failures ?? 0);
+  const backoff = slot.backoff.get(model);
+  return !backoff || backoff.ranMs + ranMs >= slot.limits.backoffMsMax ? 0 : backoff.failures;
 }
 
-/** Rule 15: resets the model's failures after a run that was long enough. */
-export function forgive(slot: Slot, engine: Awake, nowMs: number): Slot {
-  if (nowMs - engine.sinceMs < slot.limits.backoffMsMax || !slot.backoff.has(engine.model)) return slot;
-  return { ...slot, backoff: without(slot.backoff, engine.model) };
+/** Rule 15: adds the turn that ends now to the model's runs since its last failure. If they suffice, forgets the failures. */
+export function forgive(slot: Slot, { model, sinceMs }: Awake, nowMs: number): Slot {
+  const backoff = slot.backoff.get(model);
+  if (!backoff) return slot;
+  const ranMs = backoff.ranMs + nowMs - sinceMs;
+  const isOver = ranMs >= slot.limits.backoffMsMax;
+  return {
+    ...slot,
+    backoff: isOver ? without(slot.backoff, model) : new Map(slot.backoff).set(model, { ...backoff, ranMs }),
+  };
 }
 
 export function refuse(

@@ -95,6 +95,8 @@ export type SlotState =
 interface Backoff {
   readonly failures: number;
   readonly untilMs: number;
+  /** How long the engine has run since, in turns that have ended. */
+  readonly ranMs: number;
 }
 
 export interface Slot {

@@ -68,10 +68,10 @@ test("an engine without a sign of life for a minute is suspected, and an event i
   await until(() => rig.engine.asked[0]!.destroyed, "the engine to see it");
 });
 
-test("an engine that does not listen is a 503, and is suspected", async () => {
+test("an engine that does not listen is a 503 that tells the router so, and is suspected", async () => {
   await using rig = await openStalled(1);
   rig.engine.server.close();
-  expect(await rig.chat().answer).toMatchObject({ status: 503, retryAfter: 1 });
+  expect(await rig.chat().answer).toMatchObject({ status: 503, retryAfter: 1, code: ends.engineAway });
   expect(rig.slot.suspected).toEqual(["refused"]);
   expect(rig.outbox.records).toEqual([]);
 });

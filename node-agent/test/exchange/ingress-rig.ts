@@ -187,7 +187,7 @@ async function collect(stream: SimStream): Promise<Answer> {
   const { ending: code } = stream;
   const [status, kind, retryAfter] = record;
   // With the status of an error, the code only names the cause.
-  const faults: unknown[] = [ends.nodeFailed, ends.engineLost, ends.nodeBusy, ends.engineRefused];
+  const faults: unknown[] = [ends.nodeFailed, ends.engineLost, ends.nodeBusy, ends.engineRefused, ends.engineAway];
   const isOfError = status !== 200 && faults.includes(code);
   const ending = code === undefined ? undefined : code === ends.complete || isOfError ? "complete" : "error";
   return { status: status as number | undefined, kind, retryAfter, text, ending, code };

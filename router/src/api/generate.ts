@@ -139,7 +139,10 @@ async function answer(
     for (const ended of refused) ended(exchange.outcome === "answered" ? failed : untold);
   });
   while (exchange.attempts < attemptsMax) {
-    const placed = deps.place({ model, affinityKey }, excluded);
+    const asked = { model, affinityKey };
+    const other = deps.place(asked, excluded);
+    // The node of an engine that is away holds the request for the engine's restart, if no other node can serve it.
+    const placed = "refused" in other && refusal?.isEngineAway ? deps.place(asked, new Set()) : other;
     if ("refused" in placed) throw refusal ?? unplaced(placed);
     onPlaced?.(placed, billing.factor);
     excluded.add(placed.node);

@@ -4,6 +4,7 @@ import { Compile } from "typebox/compile";
 import type { ErrorBody } from "@weiche/shared/errors.ts";
 import { CollectedBytes } from "@weiche/shared/http/collected-bytes.ts";
 import { parseJson } from "@weiche/shared/json.ts";
+import type { NodeFault } from "@weiche/shared/node-protocol.ts";
 import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import { NodeLost, type UpstreamResponse } from "../nodes/upstream.ts";
 
@@ -13,13 +14,16 @@ export class NodeRefusal extends Error {
   readonly headers: Record<string, string>;
   /** The node's engine refused a request that follows all rules of the service. */
   readonly isOfEngine: boolean;
+  /** The request did not reach the engine. The same node holds it until its engine is restarted. */
+  readonly isEngineAway: boolean;
 
-  constructor(status: number, body: ErrorBody, headers: Record<string, string>, isOfEngine = false) {
+  constructor(status: number, body: ErrorBody, headers: Record<string, string>, fault?: NodeFault) {
     super(`a node answered ${status}`);
     this.status = status;
     this.body = body;
     this.headers = headers;
-    this.isOfEngine = isOfEngine;
+    this.isOfEngine = fault === "engine-refused";
+    this.isEngineAway = fault === "engine-away";
   }
 }
 
@@ -49,7 +53,7 @@ export async function readNodeRefusal(answer: UpstreamResponse, signal: EndSigna
     status,
     { error: { message, type, param, code } },
     retryAfterSeconds > 0 && retryAfterSeconds < 1e6 ? { "retry-after": String(retryAfterSeconds) } : {},
-    body.nodeFault === "engine-refused",
+    body.nodeFault,
   );
 }
 

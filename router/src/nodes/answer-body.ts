@@ -85,6 +85,7 @@ export class NodeAnswer implements AnswerBody, StreamSink {
     if (code === ends.engineLost) this.nodeFault = "engine-lost";
     if (code === ends.nodeBusy) this.nodeFault = "node-busy";
     if (code === ends.engineRefused) this.nodeFault = "engine-refused";
+    if (code === ends.engineAway) this.nodeFault = "engine-away";
     this.#end();
   }
 

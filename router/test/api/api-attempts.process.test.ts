@@ -53,6 +53,31 @@ test("a request that the engine of one node refuses is served by another, and th
   expect(api.ends.toSorted()).toEqual(["n1 failed", "n2 served"]);
 });
 
+const away = error("model_unavailable", { nodeFault: "engine-away" });
+
+test("if the only node's engine does not listen, the node is asked again, because it holds the request for the restart [C6]", async () => {
+  api.placement.names = ["n1"];
+  api.nodes.script = (request) => (request.attempt === 1 ? away : whole);
+  expect(await ask()).toEqual([200, undefined]);
+  expect(nodesAsked()).toEqual(["n1/1", "n1/2"]);
+  await until(() => api.ends.length === 2);
+  expect(api.ends).toEqual(["n1 failed", "n1 served"]);
+  expect(api.verdicts).toEqual(["refused n1 1", "settled n1 2"]);
+});
+
+test("if a node's engine does not listen, another node is asked rather than the same one", async () => {
+  first(away);
+  expect(await ask()).toEqual([200, undefined]);
+  expect(nodesAsked()).toEqual(["n1/1", "n2/2"]);
+});
+
+test("a node that refuses for another reason is not asked again", async () => {
+  api.placement.names = ["n1"];
+  api.nodes.script = () => error("model_unavailable");
+  expect(await ask()).toEqual([503, "model_unavailable"]);
+  expect(nodesAsked()).toEqual(["n1/1"]);
+});
+
 test.each([2, 1])(
   "a request that the engines of %i nodes refuse, and no other serves, counts against no node [C8]",
   async (nodes) => {

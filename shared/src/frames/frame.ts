@@ -49,6 +49,11 @@ export const ends = {
    * shows whether the request or the engine is the cause.
    */
   engineRefused: 8,
+  /**
+   * The engine does not listen, so the request did not reach it. The router may ask another node, or this node again,
+   * which holds the request until its engine is restarted.
+   */
+  engineAway: 9,
 } as const;
 
 const cancels = ["unwanted", "refused", "internal"] as const;
