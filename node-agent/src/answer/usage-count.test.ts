@@ -190,6 +190,37 @@ test("an answer that was cut off costs the last count that was read", () => {
   }
 });
 
+test.each<[what: string, usageOf: (chunk: number) => object]>([
+  ["in the first chunk only", (chunk) => (chunk === 1 ? says(10, 1) : {})],
+  ["with zeros after the first chunk", (chunk) => (chunk === 1 ? says(10, 1) : says(0, 0))],
+  ["in every tenth chunk", (chunk) => (chunk % 10 === 1 ? says(10, chunk) : {})],
+  ["of each chunk alone", () => says(10, 1)],
+  ["of the prompt alone", () => says(10, 0)],
+])(
+  "an answer whose usage comes %s costs its pieces if it was cut off, and reaches its limit [A9]",
+  (_what, usageOf) => {
+    const usage = counter();
+    for (let chunk = 1; chunk <= 50; chunk++) usage.take(word(0, usageOf(chunk)));
+    expect(usage.soFar()).toMatchObject({ promptTokens: 10, completionTokens: 50 });
+    expect(usage.lengthOf(0)).toBe(50);
+    usage.take(finish());
+    usage.take(final(10, 55));
+    expect(usage.finished()).toMatchObject({ promptTokens: 10, completionTokens: 55, source: "engine" });
+  },
+);
+
+test("a final count that is far too low for the pieces is ignored [A9]", () => {
+  const words = Array.from({ length: 50 }, () => word());
+  expect(counted([...words, finish(), final(10, 4)]).finished()).toMatchObject({ completionTokens: 50 });
+  // A token of several characters may come character by character.
+  expect(counted([...words, finish(), final(10, 5)]).finished()).toMatchObject({ completionTokens: 5 });
+});
+
+test("a final usage of zeros leaves the count before it", () => {
+  const counts = counted([...believedPrompt.slice(0, -1), finish(0, says(10, 3)), final(0, 0)]).finished();
+  expect(counts).toEqual({ promptTokens: 10, completionTokens: 3, source: "engine" });
+});
+
 test("without running usage, an answer that was cut off costs the pieces that were read", () => {
   const pieces: Partial<ChoiceDelta>[] = [{ reasoning: "a" }, { content: "b" }, { toolCalls: [{ index: 0 }] }, {}];
   const usage = counted(pieces.map((piece) => ({ choices: [{ index: 0, ...piece }] })));

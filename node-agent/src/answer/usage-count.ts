@@ -40,6 +40,9 @@ interface Estimate {
 
 /** The average token has fewer characters. An engine that sends larger pieces puts several tokens into one. */
 const pieceCharactersMax = 32;
+/** Some parsers and gateways split a token into several pieces, at most into its characters. */
+const piecesPerTokenMax = 8;
+const splitPiecesMax = 16;
 
 interface Usage {
   readonly prompt: number;
@@ -54,6 +57,8 @@ interface ChoiceCount {
   reasoningPieces: number;
   /** The engine's last usage while this answer grew. */
   running?: Usage;
+  /** The number of pieces up to `running`. */
+  runningPieces: number;
   reasoningTokens: number;
   hasFinished: boolean;
   /** `running` came with the finish reason or later. */
@@ -73,7 +78,7 @@ export class UsageCount {
   constructor(limits: UsageLimits) {
     this.#limits = limits;
     this.#choices = Array.from({ length: limits.choices }, () => ({
-      ...{ pieces: 0, characters: 0, reasoningPieces: 0, reasoningTokens: 0 },
+      ...{ pieces: 0, characters: 0, runningPieces: 0, reasoningPieces: 0, reasoningTokens: 0 },
       ...{ hasFinished: false, isFinal: false },
     }));
   }
@@ -94,6 +99,8 @@ export class UsageCount {
   }
 
   #takeUsage(raw: RawUsage, { choices: [first] }: EngineChunk): void {
+    // Some engines send zeros with each chunk except one.
+    if (raw.prompt === 0 && raw.completion === 0) return;
     const choice = first && this.#choices[first.index];
     const before = choice ? choice.running : this.#beforeFinal();
     const usage = this.#plausible(raw);
@@ -109,6 +116,7 @@ export class UsageCount {
       return;
     }
     choice.running = usage;
+    choice.runningPieces = choice.pieces;
     choice.isFinal = choice.hasFinished;
     if (first.reasoning) choice.reasoningTokens = usage.completion;
   }
@@ -140,16 +148,21 @@ export class UsageCount {
    * pieces count.
    */
   lengthOf(index: number): number {
-    const { running, pieces = 0 } = this.#choices[index] ?? {};
-    return this.#limits.choices === 1 && this.#isBelieved && running ? running.completion : pieces;
+    const choice = this.#choices[index];
+    if (!choice) return 0;
+    return (this.#limits.choices === 1 ? this.#knownTokens(choice) : undefined) ?? choice.pieces;
+  }
+
+  /** Returns the engine's count of an answer so far, or undefined. Pieces after the last report count one each. */
+  #knownTokens({ running, pieces, runningPieces }: ChoiceCount): number | undefined {
+    if (!running || !this.#isBelieved || isTooFew(running.completion, runningPieces)) return undefined;
+    return running.completion + pieces - runningPieces;
   }
 
   /** Returns the counts of a complete answer, for billing and for the client's `usage`. */
   finished(): TokenCounts {
     const final = this.#isBelieved ? this.#final() : undefined;
-    // A count of 0 is ignored if there was a prompt or output.
-    if (!final || final.prompt === 0 || (final.completion === 0 && this.pieces > 0))
-      return this.#counted(() => undefined);
+    if (!final || final.prompt === 0 || isTooFew(final.completion, this.pieces)) return this.#counted(() => undefined);
     const reasoning = final.reasoning ?? Math.min(this.#reasoning(), final.completion);
     return {
       promptTokens: final.prompt,
@@ -174,8 +187,7 @@ export class UsageCount {
    * separate report of the prompt.
    */
   soFar(promptTokens = 0): TokenCounts {
-    const known = ({ running }: ChoiceCount) => (this.#isBelieved ? running?.completion : undefined);
-    return this.#counted(known, this.#prompt || (this.#hasBegun ? promptTokens : 0));
+    return this.#counted((choice) => this.#knownTokens(choice), this.#prompt || (this.#hasBegun ? promptTokens : 0));
   }
 
   /** Whether the engine has read the prompt. Before its first output it may not have begun. */
@@ -224,6 +236,11 @@ export class UsageCount {
   #sum(of: (choice: ChoiceCount) => number): number {
     return this.#choices.reduce((sum, choice) => sum + of(choice), 0);
   }
+}
+
+/** Returns whether the answer is too long for this count, as if it counted only the last piece, or nothing. */
+function isTooFew(tokens: number, pieces: number): boolean {
+  return tokens === 0 ? pieces > 0 : pieces > tokens * piecesPerTokenMax + splitPiecesMax;
 }
 
 export function hasText({ reasoning, content, toolCalls }: ChoiceDelta): boolean {
