@@ -15,7 +15,11 @@ const contextTokens = Type.Integer({
   maximum: 2 ** 22,
   description: "the model's context window: input and output together",
 });
-const inputTokens = Type.Integer({ minimum: 1, maximum: 2 ** 18, description: "tokens of one text" });
+const inputTokens = Type.Integer({
+  minimum: 1,
+  maximum: 2 ** 18,
+  description: "tokens of one text. Longer texts are refused, even if the engine would cut them",
+});
 
 /** A token has at least one byte, and a template may write one byte of JSON as six. */
 export const tokensPerByteMax = 6;

@@ -8,6 +8,7 @@ import { isObject, parseJson } from "@weiche/shared/json.ts";
 import { contextExceeded } from "@weiche/shared/convention/context-exceeded.ts";
 import { textName, type EmbeddingRequest } from "../intake/embedding-request.ts";
 import { promptSize } from "../intake/prompt-size.ts";
+import type { EngineCuts } from "./cut-texts.ts";
 import { refusalOf } from "./engine-refusal.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
 import type { GenerationScope } from "./generation.ts";
@@ -52,9 +53,14 @@ export class Embedding implements EngineWork {
   }
 
   async run(engine: EngineAccess): Promise<FinishedAnswer> {
+    const windowTokens = Math.min(
+      this.#inputTokens,
+      engine.windowTokens ?? Infinity,
+      engine.cuts?.atTokens ?? Infinity,
+    );
     // An engine with this window refuses longer texts itself.
-    const refuses = engine.windowTokens !== undefined && engine.windowTokens <= this.#inputTokens;
-    const longBytes = refuses ? Infinity : this.#inputTokens;
+    const refuses = !engine.cuts && windowTokens === engine.windowTokens;
+    const longBytes = refuses ? Infinity : windowTokens;
     for (const batch of batches(this.#request.texts, longBytes)) await this.#embed(engine, batch);
     const counts = { ...this.soFar(), ...(this.#estimatedTokens === 0 && { source: "engine" as const }) };
     const { format } = this.#request;
@@ -63,6 +69,15 @@ export class Embedding implements EngineWork {
   }
 
   async #embed(engine: EngineAccess, batch: Batch): Promise<void> {
+    const { data, tokens } = this.#read(await this.#answerOf(engine, batch));
+    const vectors = vectorsOf(data, batch.texts.length);
+    if (batch.isLong && engine.cuts) await this.#checkWhole(engine, engine.cuts, batch, tokens);
+    for (const vector of vectors) this.#vectors.push(cutTo(vector, this.#request.dimensions));
+    this.#count(tokens, batch);
+    engine.onOutput(1);
+  }
+
+  async #answerOf(engine: EngineAccess, batch: Batch): Promise<Buffer> {
     const body = Buffer.from(JSON.stringify(engine.dialect.embeddingBody(this.#rules.id, batch.texts)));
     const call = await engine.ask(nodePaths.embeddings, body);
     try {
@@ -74,20 +89,31 @@ export class Embedding implements EngineWork {
       }
       const answer = await call.readAll(answerBytesMax);
       call.finish();
-      this.#take(answer, batch);
-      engine.onOutput(1);
+      return answer;
     } finally {
       call.close();
     }
   }
 
-  #take(bytes: Buffer, batch: Batch): void {
+  #read(bytes: Buffer): { readonly data: unknown; readonly tokens: unknown } {
     const answer = parseJson(bytes.toString());
     if (!isObject(answer)) throw new EngineFault("malformed", "the embeddings are not a JSON object");
-    const vectors = vectorsOf(answer["data"], batch.texts.length);
-    for (const vector of vectors) this.#vectors.push(cutTo(vector, this.#request.dimensions));
     const usage = isObject(answer["usage"]) ? answer["usage"] : {};
-    this.#count(usage["prompt_tokens"], batch);
+    return { data: answer["data"], tokens: usage["prompt_tokens"] };
+  }
+
+  /** Throws if the engine has cut the only text of the batch. Asks the engine again if its count leaves that open. */
+  async #checkWhole(engine: EngineAccess, cuts: EngineCuts, batch: Batch, tokens: unknown): Promise<void> {
+    if (!isCount(tokens, this.#inputTokens)) return;
+    const cutTokens = cuts.atTokens;
+    const isCut = await cuts.hasCut(batch.texts[0]!, tokens, async (texts) => {
+      const counted = this.#read(await this.#answerOf(engine, { ...batch, texts })).tokens;
+      return isCount(counted, Infinity) ? counted : undefined;
+    });
+    if (!isCut) return;
+    if (tokens < Math.min(this.#inputTokens, cutTokens))
+      engine.onShortfall(`the engine cuts texts at ${tokens} tokens, the catalogue promises ${this.#inputTokens}`);
+    throw contextExceeded(tokens, undefined, { input: "input", maxTokens: undefined, param: this.#nameOf(batch) });
   }
 
   /** Throws if a text exceeds the model's rules although the engine accepts it. A count of 0 is ignored. */
@@ -123,6 +149,8 @@ interface Batch {
   /** Position of the batch's first text among all texts. */
   readonly first: number;
   readonly texts: readonly string[];
+  /** It has one text, with more bytes than `longBytes`. */
+  readonly isLong: boolean;
 }
 
 /**
@@ -137,7 +165,7 @@ function* batches(all: readonly string[], longBytes: number): Iterable<Batch> {
     const isLong = Buffer.byteLength(text) > longBytes;
     const isFull = texts.length >= batchTextsMax || characters + text.length > batchCharactersMax || isLong || wasLong;
     if (isFull && texts.length > 0) {
-      yield { first: index - texts.length, texts };
+      yield { first: index - texts.length, texts, isLong: wasLong };
       texts = [];
       characters = 0;
     }
@@ -145,7 +173,7 @@ function* batches(all: readonly string[], longBytes: number): Iterable<Batch> {
     characters += text.length;
     wasLong = isLong;
   }
-  yield { first: all.length - texts.length, texts };
+  yield { first: all.length - texts.length, texts, isLong: wasLong };
 }
 
 /** Returns the vectors in the order of the texts. Engines may send them in any order, if they number them. */

@@ -2,6 +2,7 @@
 import type { AnswerRest } from "./answer-rest.ts";
 import type { Dialect } from "../engines/dialects/dialect.ts";
 import type { DialectName } from "../engines/engine.ts";
+import type { EngineCuts } from "./cut-texts.ts";
 import type { EngineCall } from "./engine-call.ts";
 import type { TokenCounts } from "./usage-count.ts";
 
@@ -19,6 +20,8 @@ export interface EngineAccess {
   readonly dialectName: DialectName;
   /** The context window that the engine reports. Undefined if it reports none. */
   readonly windowTokens: number | undefined;
+  /** Undefined if the engine refuses texts that are too long for it. */
+  readonly cuts: EngineCuts | undefined;
   /** See `GenerationRequest`. */
   readonly cacheSalt: string | undefined;
   /** Whether the client may see how many tokens of its prompt were cached. */

@@ -39,7 +39,7 @@ export interface DialectLifecycle {
 export type DialectLifecycles = Readonly<Record<DialectName, DialectLifecycle>>;
 
 /** Limits that a ready engine reports. A limit that it does not report is undefined. */
-export type EngineFacts = Pick<EngineEndpoint, "windowTokens" | "parallelMax" | "sharedSlots">;
+export type EngineFacts = Pick<EngineEndpoint, "windowTokens" | "cutsTexts" | "parallelMax" | "sharedSlots">;
 
 export interface EngineMetrics {
   readonly running?: number;

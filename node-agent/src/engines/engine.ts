@@ -63,6 +63,8 @@ export interface EngineEndpoint {
    * reported.
    */
   readonly windowTokens?: number;
+  /** Whether the engine cuts texts to embed that are too long, instead of refusing them. Undefined if not reported. */
+  readonly cutsTexts?: boolean;
   /** The most answers in parallel, as reported. A request for more is refused. Undefined if not reported. */
   readonly parallelMax?: number;
   /**

@@ -3,6 +3,7 @@ import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import type { Dialect } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import type { CachePrompts, DialectName } from "../engines/engine.ts";
+import type { CutTexts } from "../answer/cut-texts.ts";
 import type { EngineConnections } from "../answer/engine-connections.ts";
 import type { EngineAccess } from "../answer/engine-work.ts";
 import type { Admission } from "../slots/admission.ts";
@@ -15,6 +16,7 @@ import type { RequestHead } from "../intake/request-head.ts";
 export interface EngineAccessOptions {
   readonly dialects: Readonly<Record<DialectName, Dialect>>;
   readonly connections: EngineConnections;
+  readonly cutTexts: CutTexts;
   readonly doubts: EngineDoubts;
   readonly events: IngressEvents;
 }
@@ -22,7 +24,7 @@ export interface EngineAccessOptions {
 export function engineAccess(
   admission: Admission,
   { exchange, run }: { readonly exchange: Exchange; readonly run: RequestRun },
-  { dialects, connections, doubts, events }: EngineAccessOptions,
+  { dialects, connections, cutTexts, doubts, events }: EngineAccessOptions,
 ): EngineAccess {
   const { engine, endpoint } = admission;
   const dialect = dialects[engine.dialect];
@@ -36,6 +38,7 @@ export function engineAccess(
     dialect,
     dialectName: engine.dialect,
     windowTokens: endpoint.windowTokens,
+    cuts: dialect.mayCutTexts && endpoint.cutsTexts !== false ? cutTexts.of(endpoint) : undefined,
     cacheSalt,
     showsCached: cacheSalt === undefined || dialect.keepsSaltsApart,
     ask: (path, body) =>

@@ -20,6 +20,7 @@ import { afterNews, engineNewsMsMax } from "../answer/engine-news.ts";
 import { EngineConnections } from "../answer/engine-connections.ts";
 import type { FinishedAnswer } from "../answer/engine-work.ts";
 import { engineAccess, type EngineAccessOptions } from "./engine-access.ts";
+import { CutTexts } from "../answer/cut-texts.ts";
 import { EngineDoubts } from "./engine-doubts.ts";
 import { Ended, Exchange } from "./exchange.ts";
 import type { IngressEvents } from "./ingress-events.ts";
@@ -105,7 +106,13 @@ export class Ingress implements AsyncDisposable {
       Math.min(silenceMsMax, options.requestMsMax / 2),
     );
     const { dialects, events } = options;
-    this.#engineOptions = { dialects, events, connections: this.#connections, doubts: this.#doubts };
+    this.#engineOptions = {
+      dialects,
+      events,
+      connections: this.#connections,
+      cutTexts: new CutTexts(),
+      doubts: this.#doubts,
+    };
   }
 
   /** The number of requests between their first header and their last byte, including waiting ones. */

@@ -122,6 +122,12 @@ test.each<[DialectName, Pages, number | undefined]>([
   );
 });
 
+test.each([true, false])("TEI reports whether it cuts long texts: %s", async (cuts) => {
+  const info = { max_input_length: 384, auto_truncate: cuts };
+  const { endpoint } = await engine({ ...ready, "/v1/models": [404], "/info": [200, info] });
+  expect(await dialects.openai.readiness(endpoint, model, never)).toEqual({ windowTokens: 384, cutsTexts: cuts });
+});
+
 test("an engine for embeddings is probed with an embedding", async () => {
   const embeds = { "/v1/completions": [500], "/v1/embeddings": [200, { data: [{ embedding: [1] }] }] } as Pages;
   for (const name of names) expect(await prove(name, { ...ready, ...embeds })).toContain("POST /v1/embeddings");

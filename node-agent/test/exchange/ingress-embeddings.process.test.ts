@@ -108,7 +108,7 @@ test("a long list is split for the engine and merged in order [S11.7]", async ()
 });
 
 test("long texts make smaller batches", async () => {
-  await using rig = await Rig.open(numbered, { rules });
+  await using rig = await Rig.open(numbered, { rules, cutsTexts: false });
   const input = Array.from({ length: 5 }, (_, index) => `${"x".repeat(300_000)} ${index}`);
   expect((await ask(rig, { input })).status).toBe(200);
   expect(rig.engine.saw).toHaveLength(5);
@@ -188,13 +188,90 @@ test("a text of as many tokens as the rules allow is embedded, and billed by the
   expect(await rig.records()).toMatchObject([{ source: "engine", promptTokens: 513 }]);
 });
 
-test("an engine that refuses long texts itself gets the usual batches, and its refusal names the text", async () => {
-  const refuse: EngineScript = (socket) =>
-    respond(socket, 422, '{"message":"`inputs` must have less than 512 tokens. Given: 600","code":422}');
-  await using rig = await Rig.open(refuse, { rules: plain, windowTokens: 512 });
-  const { status, text } = await ask(rig, { input: ["x", "x".repeat(600)] });
-  expect([status, JSON.parse(text).error.param]).toEqual([400, "input[1]"]);
-  expect(rig.engine.saw).toHaveLength(1);
+test.each([
+  ["vLLM", { dialect: "vllm" }],
+  ["TEI that refuses", { cutsTexts: false }],
+] as const)(
+  "%s refuses long texts itself: it gets the usual batches, and its refusal names the text",
+  async (_n, engine) => {
+    const refuse: EngineScript = (socket) =>
+      respond(socket, 422, '{"message":"`inputs` must have less than 512 tokens. Given: 600","code":422}');
+    await using rig = await Rig.open(refuse, { rules: plain, windowTokens: 512, ...engine });
+    const { status, text } = await ask(rig, { input: ["x", "x".repeat(600)] });
+    expect([status, JSON.parse(text).error.param]).toEqual([400, "input[1]"]);
+    expect(rig.engine.saw).toHaveLength(1);
+  },
+);
+
+/** Cuts each text at this many tokens, and counts a token for each character that is left. */
+function cutting(atTokens: number): EngineScript {
+  return (socket, { body }) => {
+    const texts = body["input"] as string[];
+    const tokens = texts.reduce((sum, text) => sum + Math.min(text.length, atTokens), 0);
+    const data = texts.map((_, index) => ({ index, embedding: vectors[0] }));
+    respond(socket, 200, JSON.stringify({ data, usage: { prompt_tokens: tokens } }));
+  };
+}
+
+const long = "x".repeat(600);
+test.each([
+  ["at the catalogue's limit", 512, undefined, long, "input"],
+  ["at the catalogue's limit", 512, undefined, ["x", long, "x"], "input[1]"],
+  ["at the catalogue's limit, which it reports", 512, 512, ["x", long, "x"], "input[1]"],
+  ["below the catalogue's limit, which it reports", 384, 384, ["x", "x".repeat(500)], "input[1]"],
+  ["far below the catalogue's limit", 100, undefined, ["x", long], "input[1]"],
+])(
+  "an engine cuts long texts %s (%i): a 400 names the text, and nothing is billed [A9 S11.2]",
+  async (_n, atTokens, windowTokens, input, param) => {
+    await using rig = await Rig.open(cutting(atTokens), { rules: plain, windowTokens });
+    for (let round = 0; round < 2; round++) {
+      const { status, text } = await ask(rig, { input });
+      expect(status).toBe(400);
+      const message = expect.stringContaining(`maximum context length is ${atTokens} tokens`) as string;
+      expect(JSON.parse(text)).toMatchObject({ error: { type: "ContextWindowExceededError", param, message } });
+    }
+    expect(await rig.records()).toEqual([]);
+    const promises = `the engine cuts texts at ${atTokens} tokens, the catalogue promises 512`;
+    expect(rig.shortfalls).toEqual(atTokens < 512 ? [promises] : []);
+  },
+);
+
+test("once an engine has cut a text, each text that may be longer is asked for alone", async () => {
+  await using rig = await Rig.open(cutting(100), { rules: plain });
+  expect((await ask(rig, { input: long })).status).toBe(400);
+  expect((await ask(rig, { input: ["x", "x".repeat(200)] })).body).toMatchObject({ error: { param: "input[1]" } });
+});
+
+test("an engine that cuts texts is asked again only for a count that no whole text has reached, and texts are billed once", async () => {
+  // Four bytes are a token.
+  const script: EngineScript = (socket, saw) =>
+    cutting(512)(socket, {
+      ...saw,
+      body: { input: (saw.body["input"] as string[]).map((each) => each.slice(0, each.length / 4)) },
+    });
+  await using rig = await Rig.open(script, { rules: plain });
+  for (const bytes of [1_600, 800, 1_200, 1_604])
+    expect((await ask(rig, { input: "x".repeat(bytes) })).status).toBe(200);
+  expect(rig.engine.saw).toHaveLength(4 + 2);
+  expect((await rig.records()).map(({ promptTokens, source }) => [promptTokens, source])).toEqual(
+    [400, 200, 300, 401].map((tokens) => [tokens, "engine"]),
+  );
+});
+
+test("an engine that counts nothing may have cut a text: it is served and estimated, never 0 [A9]", async () => {
+  await using rig = await Rig.open((socket) => respond(socket, 200, JSON.stringify({ data: [item] })), {
+    rules: plain,
+  });
+  expect((await ask(rig, { input: "x".repeat(1_000) })).status).toBe(200);
+  expect(await rig.records()).toMatchObject([{ promptTokens: 200, estimatedTokens: 200 }]);
+});
+
+test("a text is never halved within a character", async () => {
+  await using rig = await Rig.open(cutting(512), { rules: plain });
+  for (const input of [`x${"😀".repeat(300)}`, "😀".repeat(301)]) await ask(rig, { input });
+  const halves = rig.engine.saw.flatMap(({ body }) => body["input"] as string[]);
+  expect(halves.every((text) => text.isWellFormed())).toBe(true);
+  expect(halves.length).toBeGreaterThan(2);
 });
 
 const item = { index: 0, embedding: vectors[0] };

@@ -79,6 +79,7 @@ export interface RigOptions extends EngineSettings {
   readonly endpoint?: EngineEndpoint;
   /** The context window that the engine reports. */
   readonly windowTokens?: number;
+  readonly cutsTexts?: boolean;
   /** How long the engine's exit is waited for. Defaults to the value in production. */
   readonly newsMsMax?: number;
   /** Counts the bytes that clients have not read yet. If undefined, a new counter is made. */
@@ -118,10 +119,10 @@ export class Rig implements AsyncDisposable {
   private constructor(engine: ScriptedEngine, agentSocket: Socket, routerSocket: Socket, options: RigOptions) {
     this.engine = engine;
     this.#sockets = [agentSocket, routerSocket];
-    const { socketPath, windowTokens, dialect = "openai", rules = chatRules, clock = systemClock } = options;
+    const { socketPath, windowTokens, cutsTexts, dialect = "openai", rules = chatRules, clock = systemClock } = options;
     const { port } = engine.server.address() as AddressInfo; // Undefined for a Unix socket.
     const own = { origin: socketPath === undefined ? `http://127.0.0.1:${port}` : "http://engine", socketPath };
-    this.slot = new SimulatedSlot({ ...(options.endpoint ?? own), windowTokens }, dialect, options);
+    this.slot = new SimulatedSlot({ ...(options.endpoint ?? own), windowTokens, cutsTexts }, dialect, options);
     this.life = new EngineLife(options.lifeClock ?? clock);
     this.ingress = new Ingress({
       life: this.life,

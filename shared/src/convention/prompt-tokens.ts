@@ -9,7 +9,7 @@ import type { RequestFacts } from "./model-rules.ts";
 /** Tokens that a template adds itself: its own system prompt, instructions for tool calls, marks around messages. */
 const templateTokensMax = 4_096;
 /** Tokens around each text to embed, such as marks of its beginning and end. */
-const edgeTokensMax = 64;
+export const edgeTokensMax = 64;
 /** Tokens that may exceed `max_tokens`: some engines also count the token that ends an answer. */
 export const endTokensMax = 1;
 

@@ -20,6 +20,8 @@ export interface Dialect extends DialectLifecycle {
   readonly requiredCallsAreText?: true;
   /** The engine is known to separate its prefix cache by `cacheSalt`, so that clients may see their cached tokens. */
   readonly keepsSaltsApart: boolean;
+  /** Such engines may cut texts to embed that are too long for them, without a word. */
+  readonly mayCutTexts?: true;
   chatBody(request: ChatRequest): object;
   completionBody(request: CompletionRequest): object;
   embeddingBody(model: ModelId, texts: readonly string[]): object;

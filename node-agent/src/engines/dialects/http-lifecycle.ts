@@ -128,7 +128,11 @@ export async function proveReady(
   await proveOutput(endpoint, model, signal);
   const windowTokens = entry?.["max_model_len"];
   const said = windowTokens === undefined && facts ? await readFacts(endpoint, facts, signal) : { windowTokens };
-  return Object.fromEntries(Object.entries(said).filter(([, value]) => isCount(value)));
+  return Object.fromEntries(
+    Object.entries(said).filter(([fact, value]) =>
+      fact === "cutsTexts" ? typeof value === "boolean" : isCount(value),
+    ),
+  );
 }
 
 async function readFacts(endpoint: EngineEndpoint, { path, read }: FactsPage, signal: AbortSignal): Promise<object> {

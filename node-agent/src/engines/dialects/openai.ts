@@ -11,6 +11,8 @@ export const openai: Dialect = {
   usagePerChoice: false,
   // The embedded engine and SGLang separate caches by salt. Other engines may not.
   keepsSaltsApart: false,
+  // TEI and others cut by default. vLLM and llama-server refuse.
+  mayCutTexts: true,
   chatBody: (request) => ({ ...chatBody(request), cache_salt: request.cacheSalt }),
   completionBody: (request) => ({ ...completionBody(request), cache_salt: request.cacheSalt }),
   embeddingBody,
@@ -22,4 +24,7 @@ export const openai: Dialect = {
   metrics: readMetrics,
 };
 
-const teiInfo = { path: "/info", read: (page: Json) => ({ windowTokens: page["max_input_length"] }) };
+const teiInfo = {
+  path: "/info",
+  read: (page: Json) => ({ windowTokens: page["max_input_length"], cutsTexts: page["auto_truncate"] }),
+};
