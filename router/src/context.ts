@@ -59,7 +59,7 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
     storage.keys.forgetAll();
     storage.voids.declareAgain();
   });
-  const limits = await openLimits(core, self.others);
+  const limits = await openLimits(core, storage, self.others);
   const nodes = await openNodes(core, storage, self);
   ops.serveNodes(nodes.metrics);
   const api = await openApi(core, storage, limits, nodes);

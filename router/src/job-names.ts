@@ -6,6 +6,7 @@ export const jobFailures = {
   credits: "credits could not be evaluated; earlier blocks stay in effect",
   heartbeats: "heartbeats could not be sent to the nodes",
   "identity-sweep": "expired sessions, links and keys could not be deleted; they are still invalid",
+  "limit-peaks": "the highest request rates of accounts could not be stored; the overview lacks them",
   "node-wishes": "the operators' wishes for nodes cannot be read",
   refusals: "counts of refused requests could not be stored; they are kept in memory",
   routers: "the list of routers cannot be read",

@@ -1,9 +1,11 @@
 /** Opens the limits of accounts, which this router counts alone or shares with other routers in a store. */
 import type { Core } from "./core.ts";
+import { peaksEveryMs, storePeaks } from "./limits/limit-peaks.ts";
 import type { LimitStoreView } from "./limits/limit-store.ts";
 import type { Limiter } from "./limits/limiter.ts";
 import { SharedLimiter } from "./limits/shared-limiter.ts";
 import { ValkeyStore } from "./limits/valkey-store.ts";
+import type { Storage } from "./open-storage.ts";
 
 export interface Limits {
   readonly limiter: Limiter;
@@ -11,8 +13,16 @@ export interface Limits {
   readonly store?: LimitStoreView;
 }
 
-/** Opens the limiter. `others` returns the number of other routers. */
-export async function openLimits(core: Core, others: () => number): Promise<Limits> {
+/** Opens the limiter, and stores the highest use of accounts. `others` returns the number of other routers. */
+export async function openLimits(core: Core, { database }: Storage, others: () => number): Promise<Limits> {
+  const limits = await openLimiter(core, others);
+  const { clock, ownLimiter: own, opened, job } = core;
+  const store = () => storePeaks(database.pool, clock, own, limits.limiter);
+  opened.use(job("limit-peaks", peaksEveryMs, store, { atEnd: true }));
+  return limits;
+}
+
+async function openLimiter(core: Core, others: () => number): Promise<Limits> {
   const { config, clock, random, routerId, events, ownLimiter: own, opened } = core;
   if (!config.limitStore) return { limiter: own };
   const { shown: address, whenDown } = config.limitStore;

@@ -27,7 +27,7 @@ export function createProfile({ kysely }: Database) {
   return {
     show,
     /** null restores the default: the browser's language, the system's theme. */
-    async update(userId: UserId, wish: { language?: Language | null; theme?: Theme | null }) {
+    async update(userId: UserId, wish: { language?: Language | null; theme?: Theme | null; checklistHidden?: true }) {
       if (Object.keys(wish).length > 0) await kysely.updateTable("users").set(wish).where("id", "=", userId).execute();
       return show(userId);
     },

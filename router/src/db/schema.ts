@@ -48,6 +48,7 @@ export interface Schema {
     limitReachedUntil: InstantOrNull;
     language: Language | null;
     theme: Theme | null;
+    checklistHidden: Defaulted<boolean>;
     deletedAt: InstantOrNull;
     createdAt: Instant;
   };

@@ -71,3 +71,17 @@ test("a retry time never exceeds a minute, despite rounded fractions of a millis
   const refusal = limiter.enter(account, request(2), limits);
   expect(refusal).toEqual({ admitted: false, limit: "minute", retryAfterMs: windowMs });
 });
+
+test("the highest use of an account is told once, and begins anew with what still runs", () => {
+  const { clock, limiter } = setUp();
+  const limits = { perMinute: 100, parallel: 10 };
+  for (const n of [1, 2, 3]) limiter.enter(account, request(n), limits);
+  for (const n of [1, 2]) limiter.leave(account, request(n));
+  expect([...limiter.takePeaks()]).toEqual([[account, { lastMinute: 3, parallel: 3 }]]);
+  clock.advance(windowMs);
+  expect([...limiter.takePeaks()]).toEqual([[account, { lastMinute: 3, parallel: 1 }]]);
+  expect([...limiter.takePeaks()]).toEqual([[account, { lastMinute: 0, parallel: 1 }]]);
+  limiter.leave(account, request(3));
+  limiter.takePeaks();
+  expect([...limiter.takePeaks()]).toEqual([]);
+});

@@ -11,7 +11,11 @@ interface AccountUse {
   readonly live: Map<RequestId, number>;
   readonly told: ToldTimes;
   readonly durations: Durations;
+  /** The highest use since `takePeaks`. */
+  peak: LimitUse;
 }
+
+const noUse: LimitUse = { lastMinute: 0, parallel: 0 };
 
 /** The use of an account that is not in memory. */
 const unused: Pick<AccountUse, "admittedAtMs" | "live"> = { admittedAtMs: [], live: new Map() };
@@ -68,13 +72,27 @@ export class MemoryLimiter implements Limiter {
 
   /** Counts a request that was admitted at this monotonic time. Does nothing if the id already holds a place. */
   count(account: AccountId, request: RequestId, atMs: number): void {
-    const { admittedAtMs, live, told } = this.#useOf(account);
+    const use = this.#useOf(account);
+    const { admittedAtMs, live, told } = use;
     if (live.has(request)) return;
     told.comeBack(atMs);
     // Keeps the oldest first, also if a store answers an earlier request later.
     admittedAtMs.push(Math.max(atMs, admittedAtMs.at(-1) ?? atMs));
     live.set(request, atMs);
     this.#running++;
+    use.peak = higher(use.peak, { lastMinute: admittedAtMs.length, parallel: live.size });
+  }
+
+  /** Returns the highest use of each account since the last call, without accounts that had none. */
+  takePeaks(): ReadonlyMap<AccountId, LimitUse> {
+    const peaks = new Map<AccountId, LimitUse>();
+    for (const [account, use] of this.#accounts) {
+      const now = this.use(account);
+      const peak = higher(use.peak, now);
+      use.peak = now;
+      if (peak.lastMinute + peak.parallel > 0) peaks.set(account, peak);
+    }
+    return peaks;
   }
 
   leave(account: AccountId, request: RequestId): void {
@@ -108,7 +126,7 @@ export class MemoryLimiter implements Limiter {
     if (known) return known;
     const use = {
       ...{ admittedAtMs: [], live: new Map<RequestId, number>() },
-      ...{ told: new ToldTimes(), durations: new Durations() },
+      ...{ told: new ToldTimes(), durations: new Durations(), peak: noUse },
     };
     this.#accounts.set(account, use);
     return use;
@@ -123,6 +141,10 @@ export class MemoryLimiter implements Limiter {
       if (use.live.size === 0 && use.admittedAtMs.length === 0) this.#accounts.delete(account);
     }
   }
+}
+
+function higher(a: LimitUse, b: LimitUse): LimitUse {
+  return { lastMinute: Math.max(a.lastMinute, b.lastMinute), parallel: Math.max(a.parallel, b.parallel) };
 }
 
 function dropOld(timesMs: number[], nowMs: number): void {

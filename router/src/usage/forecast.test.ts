@@ -32,24 +32,30 @@ describe("the pace begins", () => {
 
 describe("the forecast", () => {
   const pace = (used: number, days: number) => ({ used: credits(used), sinceMs: nowMs - days * dayMs, nowMs });
+  const ended = { perDay: credits(100), untilMs: nowMs, toCome: credits(1_850) };
 
   test.each([
     [
       "ends when the remaining credits are used at this pace",
       pace(700, 7),
       500,
-      { perDay: credits(100), untilMs: nowMs + 5 * dayMs },
+      { perDay: credits(100), untilMs: nowMs + 5 * dayMs, toCome: credits(1_850) },
     ],
     [
       "uses the real length of a pace that began with the first package",
       pace(300, 2),
       300,
-      { perDay: credits(150), untilMs: nowMs + 2 * dayMs },
+      { perDay: credits(150), untilMs: nowMs + 2 * dayMs, toCome: credits(2_775) },
     ],
-    ["has no end if the new quota begins earlier", pace(700, 7), 50_000, { perDay: credits(100), untilMs: null }],
-    ["has no end without usage", pace(0, 7), 500, { perDay: credits(0), untilMs: null }],
-    ["ends now if the quota is used up", pace(700, 7), 0, { perDay: credits(100), untilMs: nowMs }],
-    ["ends now if running requests exceeded the quota", pace(700, 7), -3, { perDay: credits(100), untilMs: nowMs }],
+    [
+      "has no end if the new quota begins earlier",
+      pace(700, 7),
+      50_000,
+      { perDay: credits(100), untilMs: null, toCome: credits(1_850) },
+    ],
+    ["has no end without usage", pace(0, 7), 500, { perDay: credits(0), untilMs: null, toCome: credits(0) }],
+    ["ends now if the quota is used up", pace(700, 7), 0, ended],
+    ["ends now if running requests exceeded the quota", pace(700, 7), -3, ended],
     ["is undefined within the first hour", pace(700, 0.04), 500, undefined],
   ])("%s", (_name, of, remaining, expected) => {
     expect(forecast(of, credits(remaining), endMs)).toEqual(expected);
@@ -57,7 +63,7 @@ describe("the forecast", () => {
 
   test("is exact beyond the precision of floating point", () => {
     const used = millicredits(650_000_000_000_000_001n);
-    const { perDay, untilMs } = forecast({ used, sinceMs: nowMs - 7 * dayMs, nowMs }, used, Infinity)!;
+    const { perDay, untilMs } = forecast({ used, sinceMs: nowMs - 7 * dayMs, nowMs }, used, nowMs + 30 * dayMs)!;
     expect(perDay).toBe(92_857_142_857_142_857n);
     expect(untilMs).toBe(nowMs + 7 * dayMs);
   });

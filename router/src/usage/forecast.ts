@@ -13,6 +13,8 @@ interface Forecast {
   readonly perDay: Millicredits;
   /** When the quota will be used up; null if not before the billing period ends. */
   readonly untilMs: number | null;
+  /** Credits that will be used from now to the end of the billing period. */
+  readonly toCome: Millicredits;
 }
 
 const dayMs = 86_400_000;
@@ -32,8 +34,9 @@ export function forecast(pace: Pace, remaining: Millicredits, periodEndMs: numbe
   const lookedAtMs = nowMs - sinceMs;
   if (lookedAtMs < shortestMs) return undefined;
   const perDay = millicredits((used * BigInt(dayMs)) / BigInt(lookedAtMs));
-  if (remaining <= 0n) return { perDay, untilMs: nowMs };
-  if (used === 0n) return { perDay, untilMs: null };
+  const toCome = millicredits((used * BigInt(Math.max(0, periodEndMs - nowMs))) / BigInt(lookedAtMs));
+  if (remaining <= 0n) return { perDay, toCome, untilMs: nowMs };
+  if (used === 0n) return { perDay, toCome, untilMs: null };
   const lastsMs = Number((remaining * BigInt(lookedAtMs)) / used);
-  return { perDay, untilMs: nowMs + lastsMs < periodEndMs ? nowMs + lastsMs : null };
+  return { perDay, toCome, untilMs: nowMs + lastsMs < periodEndMs ? nowMs + lastsMs : null };
 }

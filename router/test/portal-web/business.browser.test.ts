@@ -119,7 +119,7 @@ test.each(hands)(
     await hand.press(page, /^Cancel the package$/);
     await page.getByText(/After that the API answers 403 no_package/).waitFor();
     await hand.press(page, /^Cancel at the end of the period$/);
-    const ended = page.getByText(/^(Your package|Business) is cancelled and ends after/);
+    const ended = page.getByText(/^(Your package|Business) is cancelled/);
     await ended.waitFor();
     await hand.goTo(page, "Overview");
     await ended.waitFor();
@@ -127,7 +127,7 @@ test.each(hands)(
     await hand.press(page, /^Withdraw$/);
     await page.getByRole("button", { name: "Confirm" }).waitFor();
     await hand.press(page, /^Confirm$/);
-    await page.getByText(/is cancelled and ends/).waitFor({ state: "detached" });
+    await page.getByText(/is cancelled/).waitFor({ state: "detached" });
     tab.check();
   },
 );

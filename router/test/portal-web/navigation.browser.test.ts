@@ -1,12 +1,13 @@
 /** Goes from page to page as each role, and tests the entries of the navigation and the focus. */
 import { expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
+import { createFormat } from "../../portal-web/src/messages/format.ts";
 import type { Person } from "../surface/portal-rig.ts";
 import { axeFindings, openTab } from "./browser.ts";
 import { hands } from "./hands.ts";
 import { pagesOf, startVisited } from "./page-visits.ts";
 
-const { browser, portal, people } = await forThisFile(startVisited());
+const { browser, portal, people, newcomers } = await forThisFile(startVisited());
 
 test("a role's navigation has only its pages, and addresses of other pages are not shown [H2]", async () => {
   const names = async (who: Person) => {
@@ -86,6 +87,73 @@ test("navigation puts the focus on the heading and closes the menu of narrow scr
   await expect.poll(() => page.evaluate("document.activeElement.textContent")).toBe("Keys");
   expect(await page.title()).toBe("Keys · Weiche");
   expect(await page.getByRole("navigation", { name: "Pages" }).isVisible()).toBe(false);
+  tab.check();
+});
+
+test("the first steps lead a newcomer from a package to a key, and stay away once they are hidden", async () => {
+  const { owner, member } = newcomers;
+  await using tab = await openTab(browser, portal.origin, { cookie: owner.cookie });
+  const { page } = tab;
+  await page.goto("/");
+  const steps = page.getByRole("region", { name: "Welcome" });
+  await steps.waitFor();
+  expect(await steps.getByRole("listitem").allTextContents()).toEqual([
+    "Package",
+    "Key",
+    "First call",
+    "Colleaguesdone",
+  ]);
+  expect(await page.locator(".button.primary").allTextContents()).toEqual(["Choose a package"]);
+  await steps.getByRole("link", { name: "Choose a package" }).click();
+  await page.getByRole("heading", { name: "Package", level: 1 }).waitFor();
+
+  await using his = await openTab(browser, portal.origin, { cookie: member.cookie, language: "de" });
+  await his.page.goto("/");
+  await his.page.getByText("Bitten Sie einen Owner Ihres Kontos, ein Paket zu wählen.").waitFor();
+  expect(await his.page.locator(".button.primary").count()).toBe(0);
+
+  await portal.accounts.subscriptions.change(owner.accountId, { action: "trial" });
+  await page.goto("/");
+  const next = page.getByRole("region", { name: "First steps" });
+  await next.getByRole("link", { name: "First call" }).waitFor();
+  await page.getByText(/^Trial of Starter: \d+ days left, until .*unless you cancel\.$/).waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  await next.getByRole("button", { name: "Hide" }).click();
+  await next.waitFor({ state: "detached" });
+  await page.reload();
+  await page.getByRole("region", { name: "Credits of the package Starter" }).waitFor();
+  expect(await next.count()).toBe(0);
+  await his.page.reload();
+  await his.page.getByRole("region", { name: "Erste Schritte" }).waitFor(); // of his own
+  for (const each of [tab, his]) each.check();
+});
+
+test("the overview shows the use of 30 days, and what will be used by the end of the period", async () => {
+  const { pool } = portal.database;
+  await pool.query("insert into limit_peaks values ($1, date_trunc('hour', now()), 48, 7) on conflict do nothing", [
+    people.owner.accountId,
+  ]);
+  await using tab = await openTab(browser, portal.origin, { cookie: people.owner.cookie });
+  const { page } = tab;
+  await page.goto("/");
+  const now = page.getByRole("region", { name: "Now" });
+  await now.getByText("peak of the last 24 hours: 48").waitFor();
+  await now.getByText("peak of the last 24 hours: 7").waitFor();
+  const widths = await now
+    .locator("rect.quota-expected")
+    .evaluateAll((all) => all.map((one) => one.getAttribute("width")));
+  expect(widths).toEqual(["80", "70"]);
+  const { forecast, quota, used } = (await portal.get("/credits", people.owner)).json;
+  const bar = page.getByRole("region", { name: /^Credits of the package/ }).locator("rect.quota-expected");
+  const expected = Number(await bar.getAttribute("width"));
+  expect(expected).toBeGreaterThan((used / quota) * 100);
+  expect(Math.abs(expected - Math.min(100, (forecast.atEnd / quota) * 100))).toBeLessThan(0.5);
+  const days = page.getByRole("region", { name: "Credits of the last 30 days" });
+  expect(await days.locator("svg rect").count()).toBe(30);
+  const { totals } = (await portal.get("/usage?by=day", people.owner)).json;
+  await days.getByText(`${createFormat("en").short(totals.credits)} in all, most on`, { exact: false }).waitFor();
+  await days.getByRole("link", { name: "Usage in detail" }).click();
+  await page.getByRole("heading", { name: "Usage", level: 1 }).waitFor();
   tab.check();
 });
 

@@ -10,6 +10,8 @@ import { createRefusals } from "../../src/usage/refusal-counts.ts";
 import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
+import { storePeaks } from "../../src/limits/limit-peaks.ts";
+import type { Limiter } from "../../src/limits/limiter.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { SlotState, type NodeView } from "../../src/nodes/node-view.ts";
 import { startPortal, type Person } from "./portal-rig.ts";
@@ -46,6 +48,8 @@ async function spend(atMs: number, promptTokens: number): Promise<void> {
   await commitUsage(portal.database.pool, [{ node: asId("node-1"), record }]);
 }
 
+const unasked: Omit<Limiter, "use"> = { enter: () => ({ admitted: true }), leave() {} };
+
 describe("credits", () => {
   test("show what is left, how long it lasts, and the request rate", async () => {
     await spend(clock.now() + 60_000, 1_000_000);
@@ -62,15 +66,62 @@ describe("credits", () => {
       quota: "5000000.000",
       used: "1500000.000",
       remaining: "3500000.000",
-      rate: { lastMinute: 2, perMinute: 30, parallel: 1, parallelMax: 5 },
+      rate: { lastMinute: 2, perMinute: 30, parallel: 1, parallelMax: 5, peakMinute: 2, peakParallel: 1 },
       own: { used: "1500000.000", limit: "2000000.000", remaining: "500000.000", hasCalled: true },
     });
-    expect(json.forecast).toEqual({ perDay: "750000.000", until: expect.stringMatching(/^2026-11-2/) });
+    expect(json.forecast).toEqual({
+      ...{ perDay: "750000.000", until: expect.stringMatching(/^2026-11-2/) },
+      atEnd: expect.stringMatching(/^22\d{6}\.\d{3}$/), // 1.5 million, and 27.6 days
+    });
     clock.advance(-2 * dayMs);
     expect((await portal.get("/credits", ben)).json).toMatchObject({
       own: { used: "0.000", limit: null, hasCalled: false },
       hasCalled: true, // by somebody else
     });
+  });
+
+  test("show the highest request rates of the last day, of all routers", async () => {
+    const { pool } = portal.database;
+    const [own, others] = [new MemoryLimiter(clock), new MemoryLimiter(clock)];
+    const limits = { perMinute: 30, parallel: 5 };
+    const call = (by: MemoryLimiter, from: number, to: number) => {
+      for (let n = from; n <= to; n++) by.enter(ada.accountId, asId(`r${n}`), limits);
+      for (let n = from; n <= to; n++) by.leave(ada.accountId, asId(`r${n}`));
+    };
+    call(own, 1, 4);
+    await storePeaks(pool, clock, own, own);
+    // Another router, and a store that counts for all.
+    call(others, 5, 6);
+    const shared: Limiter = { ...unasked, use: () => ({ lastMinute: 12, parallel: 3 }) };
+    await storePeaks(pool, clock, others, shared);
+    const rate = async () => (await portal.get("/credits", await portal.signIn(ada))).json.rate;
+    expect(await rate()).toMatchObject({ lastMinute: 0, peakMinute: 12, peakParallel: 4 });
+    clock.advance(dayMs - 3_600_000);
+    expect(await rate()).toMatchObject({ peakMinute: 12 });
+    clock.advance(3 * 3_600_000);
+    expect(await rate()).toMatchObject({ peakMinute: 0, peakParallel: 0 });
+    const hours = "select hour from limit_peaks where account_id = $1";
+    expect((await pool.query(hours, [ada.accountId])).rowCount).toBe(1);
+    await storePeaks(pool, clock, new MemoryLimiter(clock), own);
+    expect((await pool.query(hours, [ada.accountId])).rowCount).toBe(0);
+    clock.advance(-dayMs - 2 * 3_600_000);
+  });
+
+  test("tell each person the first steps, until all are done or hidden, for good", async () => {
+    const steps = async (who: Person) => (await portal.get("/credits", who)).json.checklist;
+    const cleo = await portal.newAccount("Cleo");
+    expect(await steps(cleo)).toEqual({ package: false, key: false, call: false, colleagues: false });
+    const dora = await portal.newUser(cleo, "admin");
+    expect(await steps(cleo)).toMatchObject({ colleagues: true });
+    expect(await steps(ben)).toEqual({ package: true, key: true, call: false, colleagues: null });
+    await spend(clock.now(), 10);
+    expect(await steps(ben)).toMatchObject({ call: false }); // Ada called
+    expect(await steps(ada)).toBe(null);
+    await portal.accounts.keys.revoke(adasKey);
+    expect(await steps(ada)).toBe(null);
+    await portal.send("PATCH", "/profile", { checklistHidden: true }, cleo);
+    expect([await steps(cleo), await steps(dora)]).toMatchObject([null, { key: false }]);
+    expect((await portal.send("PATCH", "/profile", { checklistHidden: false }, dora)).status).toBe(400);
   });
 
   test("belong to the package that a router with a fast clock has just changed", async () => {

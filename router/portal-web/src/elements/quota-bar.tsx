@@ -5,10 +5,12 @@ interface QuotaBarProps {
   readonly label: string;
   readonly used: string;
   readonly limit: string;
+  /** What will be used by the end of the period. */
+  readonly expected?: string | undefined;
   readonly isSmall?: boolean;
 }
 
-export function QuotaBar({ label, used, limit, isSmall }: QuotaBarProps) {
+export function QuotaBar({ label, used, limit, expected = used, isSmall }: QuotaBarProps) {
   const share = shareOf(used, limit);
   const tone = share >= 1 ? "bad" : share >= 0.75 ? "warn" : "good";
   return (
@@ -16,6 +18,7 @@ export function QuotaBar({ label, used, limit, isSmall }: QuotaBarProps) {
       <meter aria-label={label} min={0} max={1} value={Math.min(1, share)} className="hidden" />
       <svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
         <rect width="100" height="1" className="quota-whole" />
+        <rect width={Math.min(100, shareOf(expected, limit) * 100)} height="1" className="quota-expected" />
         <rect width={Math.min(100, share * 100)} height="1" className="quota-used" />
       </svg>
       {!isSmall && (

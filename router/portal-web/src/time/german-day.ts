@@ -19,6 +19,11 @@ export function lastGermanDay(instant: string): string {
   return germanDay(Date.parse(instant) - 1);
 }
 
+/** Returns how many German days are left before this instant, today included; 1 on the last day. */
+export function daysLeft(end: string, nowMs: number): number {
+  return (Date.parse(lastGermanDay(end)) - Date.parse(germanDay(nowMs))) / 86_400_000 + 1;
+}
+
 export function isGermanMidnight(instant: string): boolean {
   return lastGermanDay(instant) !== germanDay(Date.parse(instant));
 }

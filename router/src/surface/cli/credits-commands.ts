@@ -21,7 +21,12 @@ export function addCreditsCommands(credits: Command, { ask, print, printItem }: 
 
 /** Each of the three lists adds up to the account's use, highest use first. */
 async function accountCredits(ask: Ask, account: string) {
-  const { own: _own, accountId: _account, ...credits } = await ask("showCredits", { query: { account } });
+  const {
+    own: _own,
+    accountId: _account,
+    checklist: _steps,
+    ...credits
+  } = await ask("showCredits", { query: { account } });
   const usedBy = async (by: string) =>
     credits.periodStart === null ? [] : (await ask("showUsage", { query: { account, by } })).items;
   const query = { account, sort: "used", order: "desc" };

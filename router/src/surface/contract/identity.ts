@@ -111,9 +111,14 @@ export const signInContract = {
 export const profileContract = {
   profile: { summary: "Show the signed-in user's profile", may: everybody, reply: profile },
   updateProfile: {
-    summary: "Change language and theme. null selects the browser's language and the system's theme",
+    summary:
+      "Change language and theme, or hide the first steps. null selects the browser's language and the system's theme",
     may: everybody,
-    body: object({ language: Type.Optional(orNull(language)), theme: Type.Optional(orNull(theme)) }),
+    body: object({
+      language: Type.Optional(orNull(language)),
+      theme: Type.Optional(orNull(theme)),
+      checklistHidden: Type.Optional(Type.Literal(true)),
+    }),
     reply: profile,
   },
   changePassword: {

@@ -72,14 +72,25 @@ export const usageContract = {
           {
             perDay: credits,
             until: orNull(instant),
+            atEnd: credits,
           },
           {
             description:
-              "Forecast at the pace of the last 7 days. `until` is null if the quota lasts to the end of the period. null if unknown.",
+              "Forecast at the pace of the last 7 days. `until` is null if the quota lasts to the end of the period. `atEnd`: what will be used by then. null if unknown.",
           },
         ),
       ),
-      rate: object({ lastMinute: count, perMinute: orNull(count), parallel: count, parallelMax: orNull(count) }),
+      rate: object(
+        {
+          lastMinute: count,
+          perMinute: orNull(count),
+          parallel: count,
+          parallelMax: orNull(count),
+          peakMinute: count,
+          peakParallel: count,
+        },
+        { description: "The use of the limits now, and the highest of the last 24 hours." },
+      ),
       own: object({
         used: orNull(credits),
         limit: orNull(credits),
@@ -88,6 +99,15 @@ export const usageContract = {
         hasCalled: Type.Boolean({ description: "Whether this user has ever used a model." }),
       }),
       hasCalled: Type.Boolean({ description: "Whether anybody in the account has ever used a model." }),
+      checklist: orNull(
+        object(
+          { package: Type.Boolean(), key: Type.Boolean(), call: Type.Boolean(), colleagues: orNull(Type.Boolean()) },
+          {
+            description:
+              "Which first steps of this person are done. `colleagues` is null for Members. null for the operator, and once all are done or the person has hidden them.",
+          },
+        ),
+      ),
     }),
   },
   showUsage: {

@@ -1,8 +1,11 @@
-/** Credits of the package and of the user's own limit, and the account's current request rate. */
+/** Credits of the package, what comes at its end, and the user's own limit. */
+import { Link } from "wouter";
 import type { Answer } from "../../api/client.ts";
-import { ButtonLink } from "../../elements/button.tsx";
+import { Badge } from "../../elements/badge.tsx";
 import { QuotaBar } from "../../elements/quota-bar.tsx";
 import { useTexts } from "../../messages/messages.ts";
+import { useMay } from "../../session/session.ts";
+import { pendingText } from "./overview-lead.ts";
 
 export type Credits = Answer<"showCredits">;
 
@@ -11,36 +14,45 @@ interface CardProps {
 }
 
 export function CreditsCard({ credits }: CardProps) {
-  const { t, format } = useTexts();
+  const texts = useTexts();
+  const { t, format } = texts;
+  const mayOrder = useMay()("changePackage");
   const { quota, used, remaining, forecast, periodStart, periodEnd, asOf } = credits;
+  if (quota === null || used === null) return null;
+  const pending = pendingText(credits, texts);
   return (
     <section className="card wide" aria-labelledby="quota">
       <h2 id="quota">
         {t.overview.quota} {credits.package && <small>{credits.package}</small>}
       </h2>
-      {quota !== null && used !== null ? (
-        <>
-          <p className="figure number">
-            {format.number(used)} <small>/ {format.number(quota)}</small>
-            <Remaining value={remaining} />
-          </p>
-          <QuotaBar label={t.overview.used(format.number(used), format.number(quota))} used={used} limit={quota} />
-          <p className="card-foot">
-            {periodStart && periodEnd && (
-              <span>{t.overview.period(format.date(periodStart), format.lastDay(periodEnd))}</span>
-            )}
-            {forecast && <span>{t.overview.perDay(format.short(forecast.perDay))}</span>}
-            <span>{t.shell.asOf(format.clock(Date.parse(asOf)))}</span>
-          </p>
-        </>
-      ) : (
-        <>
-          <p>{t.start.packageMissing}</p>
-          <div className="actions">
-            <ButtonLink to="/package">{t.shell.pages.package}</ButtonLink>
-          </div>
-        </>
+      {pending && (
+        <p className="pending">
+          <Badge tone="warn">{t.overview.pending}</Badge> <span>{pending}</span>{" "}
+          <Link to="/package">{mayOrder ? t.overview.change : t.shell.pages.package}</Link>
+        </p>
       )}
+      <p className="figure number">
+        {format.number(used)} <small>/ {format.number(quota)}</small>
+        <Remaining value={remaining} />
+      </p>
+      <QuotaBar
+        label={t.overview.used(format.number(used), format.number(quota))}
+        used={used}
+        limit={quota}
+        expected={forecast?.atEnd}
+      />
+      <p className="card-foot">
+        {periodStart && periodEnd && (
+          <span>{t.overview.period(format.date(periodStart), format.lastDay(periodEnd))}</span>
+        )}
+        {forecast && (
+          <span>
+            <i className="key expected" aria-hidden="true" />
+            {t.overview.expected(format.short(forecast.atEnd), format.short(forecast.perDay))}
+          </span>
+        )}
+        <span>{t.shell.asOf(format.clock(Date.parse(asOf)))}</span>
+      </p>
     </section>
   );
 }
@@ -70,21 +82,4 @@ function Remaining({ value }: { readonly value: string | null }) {
   const isOver = value.startsWith("-");
   const amount = format.number(value.replace("-", ""));
   return <span className="remaining">{isOver ? t.overview.over(amount) : t.overview.left(amount)}</span>;
-}
-
-export function RateCard({ credits: { rate } }: CardProps) {
-  const { t, format } = useTexts();
-  const value = (count: number, max: number | null) =>
-    max === null ? format.number(count) : t.overview.ofMax(format.number(count), format.number(max));
-  return (
-    <section className="card" aria-labelledby="now">
-      <h2 id="now">{t.overview.now}</h2>
-      <dl className="facts">
-        <dt>{t.overview.lastMinute}</dt>
-        <dd className="number">{value(rate.lastMinute, rate.perMinute)}</dd>
-        <dt>{t.overview.parallel}</dt>
-        <dd className="number">{value(rate.parallel, rate.parallelMax)}</dd>
-      </dl>
-    </section>
-  );
 }

@@ -1,13 +1,14 @@
 /** The overview page: the state of credits, limits and keys. */
 import { useRead } from "../../api/queries.ts";
-import { ButtonLink } from "../../elements/button.tsx";
 import { Loaded } from "../../elements/loaded.tsx";
 import { Page } from "../../elements/page.tsx";
 import { useTexts } from "../../messages/messages.ts";
-import { useSession } from "../../session/session.ts";
-import { CreditsCard, OwnLimitCard, RateCard, type Credits } from "./credits-cards.tsx";
+import { CreditsCard, OwnLimitCard, type Credits } from "./credits-cards.tsx";
+import { DaysCard } from "./days-card.tsx";
+import { FirstSteps, NoPackage } from "./first-steps.tsx";
 import { NoticesCard } from "./notices-card.tsx";
 import { overviewLead } from "./overview-lead.ts";
+import { RateCard } from "./rate-card.tsx";
 import { RefusalsCard } from "./refusals-card.tsx";
 
 const refreshMs = 15_000;
@@ -24,32 +25,22 @@ export default function OverviewPage() {
 }
 
 function Overview({ credits }: { readonly credits: Credits }) {
-  const { t } = useTexts();
-  const { role } = useSession().user;
-  const hasOwnLimit = credits.own.limit !== null;
-  // Owners and Admins may leave the calls to others.
-  const hasCalled = role === "member" ? credits.own.hasCalled : credits.hasCalled;
+  const { checklist, package: name, hasCalled, rate } = credits;
+  const hasPackage = name !== null;
   return (
     <>
-      {!hasCalled && credits.package !== null && (
-        <section className="card hero">
-          <div>
-            <h2>{t.overview.first}</h2>
-            <p className="soft">{t.overview.firstLead}</p>
-          </div>
-          <ButtonLink to="/start" kind="primary">
-            {t.overview.firstAction}
-          </ButtonLink>
-        </section>
+      {checklist ? <FirstSteps steps={checklist} /> : !hasPackage && <NoPackage />}
+      {hasPackage && (
+        <div className="cards">
+          {credits.own.limit !== null && <OwnLimitCard credits={credits} />}
+          <CreditsCard credits={credits} />
+          <RateCard rate={rate} />
+        </div>
       )}
-      <div className="cards">
-        {hasOwnLimit && <OwnLimitCard credits={credits} />}
-        <CreditsCard credits={credits} />
-        <RateCard credits={credits} />
-      </div>
+      {hasCalled && <DaysCard />}
       <div className="cards even">
         <NoticesCard />
-        <RefusalsCard />
+        {(hasPackage || hasCalled) && <RefusalsCard />}
       </div>
     </>
   );
