@@ -270,6 +270,34 @@ test.each<[variant: string, pieces: ToolCallPiece[], calls: string[][]]>([
     [["a", "f", '{"text":\n"1\\n\\t2\\\\d \\n \\u00e9 C:\\\\users it\'s"}']],
   ],
   [
+    "every piece repeats the name, also pieces after the end",
+    [
+      ...['{"city":', '"Paris"}', "", " \n"].map((text, at) => ({
+        index: 0,
+        id: `a${at}`,
+        name: "f",
+        arguments: text,
+      })),
+      ...['{"city":"Rome"', "}", ""].map((text) => ({ index: 1, name: "f", arguments: text })),
+    ],
+    [
+      ["a0", "f", paris],
+      ["own-1", "f", rome],
+    ],
+  ],
+  [
+    "marks of the template follow the name",
+    [
+      { index: 0, id: "a", name: "f<|channel|>commentary", arguments: "" },
+      { index: 0, id: "a", name: "f<|channel|>commentary", arguments: paris },
+      { index: 1, id: "b", name: "<|f|>", arguments: rome },
+    ],
+    [
+      ["a", "f", paris],
+      ["b", "<|f|>", rome],
+    ],
+  ],
+  [
     "the last brace of the arguments is missing",
     [
       { index: 0, id: "a", name: "f", arguments: '{"city":"Paris"' },

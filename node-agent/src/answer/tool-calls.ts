@@ -9,6 +9,8 @@
  * | indexes with gaps                                     | parsers that drop a call               | renumbered          |
  * | id and name with every piece                          | SGLang                                 | one call            |
  * | another id with every piece, without a name           | vLLM to 0.8                            | one call            |
+ * | the name again after the end, without more arguments  | vLLM to 0.8, forks of vLLM             | one call            |
+ * | marks of the template behind the name                 | vLLM with gpt-oss                      | dropped             |
  * | no id, or the id of another call                      | Ollama, engines that use the name      | gets our own id     |
  * | arguments at an index that no call has                | Cerebras, Nebius                       | of the last call    |
  * | alternating ids, and no indexes                       | gateways                               | by id               |
@@ -50,6 +52,8 @@ export class ToolCalls {
   readonly #ids = new Set<string>();
   /** The current call at each index of the engine. */
   readonly #byIndex = new Map<number, Call>();
+  /** The last piece that repeats the name of a complete call. Another call begins if arguments follow. */
+  #repeated: ToolCallPiece | undefined;
 
   constructor(idPrefix: string) {
     this.#idPrefix = idPrefix;
@@ -65,8 +69,17 @@ export class ToolCalls {
    */
   take(piece: ToolCallPiece): CanonicalToolCall | undefined {
     const text = piece.arguments ?? "";
+    const name = piece.name && plainName(piece.name);
     const known = piece.index === undefined ? this.#without(piece) : this.#byIndex.get(piece.index);
-    if (piece.name && (!known || isAnother(known, piece))) return this.#open(piece, piece.name, text);
+    if (name && (!known || isAnother(known, { ...piece, name }))) {
+      if (name !== known?.name || !known.arguments.isComplete || text.trim() !== "")
+        return this.#open(piece, name, text);
+      this.#repeated = { ...piece, name };
+      return undefined;
+    }
+    const repeated = this.#repeated;
+    if (repeated?.name && repeated.index === piece.index && text.trimStart().startsWith("{"))
+      return this.#open(repeated, repeated.name, text);
     const call = known ?? this.#calls.at(-1);
     if (call) return this.#extend(call, text);
     if (text.trim() === "") return undefined;
@@ -96,6 +109,7 @@ export class ToolCalls {
 
   #open({ index, id }: ToolCallPiece, name: string, text: string): CanonicalToolCall {
     if (this.#calls.length >= callsMax) throw new AnswerFull("too many tool calls");
+    this.#repeated = undefined;
     const call: Call = {
       ...{ index: this.#calls.length, name, engineId: id || undefined },
       arguments: new CallArguments(),
@@ -112,6 +126,11 @@ export class ToolCalls {
     const told = given.push(text);
     return told === "" ? undefined : { index, arguments: told };
   }
+}
+
+/** Returns the name without the marks of a chat template, which parsers of gpt-oss leave behind it. */
+function plainName(name: string): string {
+  return name.replace(/(?<=.)<\|[^]*$/, "");
 }
 
 /** Returns whether a piece with a name begins another call at an index that has one. */
