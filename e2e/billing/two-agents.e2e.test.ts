@@ -73,10 +73,15 @@ async function stopAgent(leave: () => Promise<void>): Promise<void> {
   await agent.exited();
 }
 
-test("a request that waits for a switch waits on at a reload, and when its agent stops, it is served by another node or gets 503 [B6]", async () => {
+test("a request that waits for a switch waits on at a reload and at SIGHUP, and when its agent stops, it is served by another node or gets 503 [B6]", async () => {
   await cluster.weiche("node", "maintenance", "node-2", "on");
   const alone = await waitingRequest();
   await cluster.weiche("catalogue", "reload");
+  const agent = cluster.agents.get("node-1")!;
+  agent.kill("SIGHUP");
+  await until("the agent to hear it", () =>
+    agent.output.some((line) => line.includes("agent.yaml is read at a start")),
+  );
   expect(await alone.isWaiting()).toBe(true);
   await stopAgent(alone.leave);
   const refused = await alone.waiting;

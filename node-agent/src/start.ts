@@ -12,6 +12,8 @@ await runProgram("weiche-node-agent", async (stop, service) => {
   const agent = await createAgent(loadAgentConfig(file, process.env), process.env);
   agent.log.info({ listen: agent.listen }, "node-agent listening");
   service.ready(`ready; operations on ${agent.listen.ops}`);
+  // Without a handler it would end running answers. A terminal that closes sends it, and operators who expect a reload.
+  process.on("SIGHUP", () => agent.log.warn("agent.yaml is read at a start only: restart the agent to apply changes"));
   await stop;
   service.stopping("stopping; running answers end");
   await agent.close({ stopEngines: process.argv.includes("--stop-engines") });

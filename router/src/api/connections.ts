@@ -59,8 +59,19 @@ export class Connections {
     });
   }
 
+  /** Cuts the answers that have begun. Requests that still wait for theirs are refused with `reason`. */
+  cutAll(reason: Error): void {
+    const waiting = new Set<Socket>();
+    for (const exchange of this.live) {
+      exchange.isCutByUs = true;
+      if (exchange.sink.hasBegun) continue;
+      waiting.add(exchange.request.socket);
+      exchange.abort(reason);
+    }
+    for (const socket of this.#sockets) if (!waiting.has(socket)) socket.destroy();
+  }
+
   destroyAll(): void {
-    for (const exchange of this.live) exchange.isCutByUs = true;
     for (const socket of this.#sockets) socket.destroy();
   }
 }

@@ -162,7 +162,7 @@ export function createApiServer(deps: ApiServerDeps) {
   }
 
   function refuseWhileDraining(): void {
-    if (state === "draining") throw new ApiError("maintenance", "This server is stopping.", { retryAfterSeconds: 1 });
+    if (state === "draining") throw stopping();
   }
 
   async function run(exchange: Exchange, work: () => Promise<void>): Promise<void> {
@@ -205,20 +205,28 @@ export function createApiServer(deps: ApiServerDeps) {
       for (const { sink } of connections.live) sink.endConnection?.();
     },
     /**
-     * Refuses new requests. Running requests may end within `graceMs`, then they are cut. `cutNodes` is called before the
-     * cut, so that no node takes it for a client that has left: such a request would be billed.
+     * Refuses new requests. Running requests may end within `graceMs`. Then answers are cut, and requests that wait for
+     * theirs are refused. `cutNodes` is called before, so that no node takes it for a client that has left: such a
+     * request would be billed.
      */
     async close(graceMs: number, cutNodes: () => void = () => {}): Promise<void> {
       state = "draining";
       const closed = server.listening ? once(server, "close") : Promise.resolve();
       listening?.stop();
       server.close();
-      if (!(await connections.quiet(graceMs, clock))) cutNodes();
+      if (!(await connections.quiet(graceMs, clock))) {
+        cutNodes();
+        connections.cutAll(stopping());
+        await connections.quiet(cutMsMax, clock); // the billing of their attempts is decided when they close
+      }
       connections.destroyAll();
-      await connections.quiet(cutMsMax, clock); // the billing of their attempts is decided when they close
       await Promise.all([closed, readers[Symbol.asyncDispose](), app.close()]);
     },
   };
+}
+
+function stopping(): ApiError {
+  return new ApiError("maintenance", "This server is stopping.", { retryAfterSeconds: 1 });
 }
 
 /** Refuses an unknown path or method. */

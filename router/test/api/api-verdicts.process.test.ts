@@ -106,6 +106,16 @@ test.each(cases)(
   },
 );
 
+test("a request that still waits when a stopping router's time is over gets 503 with retry-after, and costs nothing [B6]", async () => {
+  const stopping = await startApi();
+  stopping.nodes.script = () => ({ held: never });
+  const waiting = new RawClient(stopping.port).send(rawPost(path, JSON.stringify(chat({ stream: true }))));
+  await until(() => stopping.nodes.open === 1);
+  const [answer] = await Promise.all([waiting.all(), stopping.server.close(0)]);
+  expect(answer).toMatch(/^HTTP\/1\.1 503 [^]*retry-after: 1\r\n[^]*"maintenance"/);
+  expect(stopping.verdicts).toEqual(["void n1 1"]);
+});
+
 test("answers that a stopping router cuts cost nothing, although the clients seem to leave [A1]", async () => {
   const stopping = await startApi();
   stopping.nodes.script = () => ({ kind: "events", chunks: [event, never] });
