@@ -26,8 +26,11 @@ export interface EngineAccess {
   readonly cacheSalt: string | undefined;
   /** Whether the client may see how many tokens of its prompt were cached. */
   readonly showsCached: boolean;
-  /** Sends a request to the engine. It ends with the client's request. The caller closes the answer. */
-  ask(path: string, body: Buffer): Promise<EngineCall>;
+  /**
+   * Sends a request to the engine. It ends with the client's request. The caller closes the answer. `holdsBack`: the
+   * engine may generate for a long time without sending anything.
+   */
+  ask(path: string, body: Buffer, holdsBack?: boolean): Promise<EngineCall>;
   /** Sends events of an unfinished answer to the client. Returns a promise if the client is slower than the engine. */
   writeEvents(text: string): Promise<void> | undefined;
   /**

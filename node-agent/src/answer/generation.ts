@@ -48,6 +48,12 @@ interface Prompt {
  */
 const emptyEventsMax = 1_000;
 
+/**
+ * An engine sends nothing while its text could become a stop sequence, for at most a token per byte. A shorter sequence
+ * is over long before the engine counts as hanging.
+ */
+const stopBytesMax = 64;
+
 export class Generation implements EngineWork {
   readonly answers: number;
   readonly #path: string;
@@ -68,6 +74,7 @@ export class Generation implements EngineWork {
   #requiredCalls: RequiredCalls | undefined;
   #onUnknownFinish: EngineAccess["onUnknownFinish"] = () => {};
   readonly #requiresCalls: boolean;
+  readonly #holdsBack: boolean;
   readonly #schemaIn: string | undefined;
   readonly #imagesMax: number;
   #promptTokensMax = 0;
@@ -95,6 +102,7 @@ export class Generation implements EngineWork {
     this.#maxTokens = request.maxTokens;
     this.#requiresCalls = request.kind === "chat" && request.toolChoice !== "auto";
     this.#schemaIn = request.kind === "chat" ? request.schemaIn : undefined;
+    this.#holdsBack = request.sampling.stop?.some((text) => Buffer.byteLength(text) > stopBytesMax) ?? false;
     this.#reasons = rules.reasoning.mode !== "unavailable";
     this.#tokensMax = tokensMax;
     this.#imagesMax = rules.images?.max ?? 0;
@@ -145,7 +153,7 @@ export class Generation implements EngineWork {
     this.#prompt = undefined;
     const body = await prompt.say(engine);
     this.#promptTokensMax = promptTokensMax(body.length, this.#imagesMax);
-    const call = await engine.ask(this.#path, body);
+    const call = await engine.ask(this.#path, body, this.#holdsBack);
     this.#body = body;
     if (call.status === 200) return call;
     try {

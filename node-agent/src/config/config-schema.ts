@@ -108,7 +108,7 @@ const engineSchema = Type.Object(
         description:
           "seconds without a sign of life after which an engine that owes an answer counts as hanging. The request fails and the engine is restarted. Signs of life are output or progress in any of its streams, and counters of work in its `/metrics` that move. Comments and `/health` do not count",
         absent:
-          "60, at most half of `requestSeconds`. Engines that show neither counters of work nor progress while they read a prompt (dialect `openai`, embeddings of llama-server) have the time that a request may take",
+          "60, at most half of `requestSeconds`. Engines that show neither counters of work nor progress while they read a prompt (dialect `openai`, embeddings of llama-server), and llama-servers that may hold back text without counters (a `stop` of more than 64 bytes), have the time that a request may take",
       }),
     ),
     memoryBytes: Type.Optional(

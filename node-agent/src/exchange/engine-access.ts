@@ -41,10 +41,10 @@ export function engineAccess(
     cuts: dialect.mayCutTexts && endpoint.cutsTexts !== false ? cutTexts.of(endpoint) : undefined,
     cacheSalt,
     showsCached: cacheSalt === undefined || dialect.keepsSaltsApart,
-    ask: (path, body) =>
+    ask: (path, body, holdsBack = false) =>
       connections.open({
         ...{ endpoint, path, body, requestId, keep: dialect.keepsConnections, signal },
-        ...{ silentMsMax: engine.silentMsMax, showsLife: showsLife(dialect, path) },
+        ...{ silentMsMax: engine.silentMsMax, showsLife: showsLife(dialect, path, holdsBack) },
       }),
     writeEvents: (text) => exchange.writeEvents(text),
     onShortfall: (detail) => events.engineShortfall(requestId, model, admission.slot, detail),
@@ -58,8 +58,8 @@ export function engineAccess(
   };
 }
 
-function showsLife(dialect: Dialect, path: string): boolean {
-  return dialect.showsLife === "always" || (dialect.showsLife === "generating" && path !== nodePaths.embeddings);
+function showsLife({ showsLife: when }: Dialect, path: string, holdsBack: boolean): boolean {
+  return when === "always" || (when === "generating" && path !== nodePaths.embeddings && !holdsBack);
 }
 
 /** The salt that keeps the prompts of one account apart in an engine's prefix cache. If undefined, all accounts share it. */

@@ -126,6 +126,47 @@ test("an engine without counters of work may read a prompt in silence for as lon
   expect(await answer).toMatchObject({ status: 200, ending: "complete" });
 });
 
+/** Opens a stream with a stop sequence. The engine sends one word, and then holds back what could become the sequence. */
+async function openHeldBack(stop: string, dialect: "llama-server" | "openai") {
+  const clock = new VirtualClock();
+  const rig = await Rig.open((socket) => saying(word)(socket), { clock, dialect });
+  const { stream, answer } = rig.chat({ stream: true, stop: ["never", stop] });
+  await once(stream, "data");
+  const pass = async (minutes: number) => {
+    for (let minute = 0; minute < minutes; minute++) {
+      clock.advance(60_000);
+      await settled();
+    }
+  };
+  return { rig, answer, pass };
+}
+
+test.each(["llama-server", "openai"] as const)(
+  "text that %s without counters holds back, because it could become a long stop sequence, is waited for and delivered [C6]",
+  async (dialect) => {
+    const { rig, answer, pass } = await openHeldBack("y".repeat(2_000), dialect);
+    await using _ = rig;
+    await pass(9);
+    expect([rig.slot.running, rig.slot.suspected]).toEqual([1, []]);
+    const heldBack = "y".repeat(1_999);
+    const socket = rig.engine.asked[0]!;
+    writeChunk(socket, delta({ content: `${heldBack}z` }, "stop") + done);
+    endEvents(socket);
+    const { ending, text } = await answer;
+    expect(ending).toBe("complete");
+    expect(text).toContain(`${heldBack}z`);
+    expect(await rig.records()).toMatchObject([{ outcome: "finished" }]);
+  },
+);
+
+test("a llama-server that is silent for a minute hangs, if it holds back no more than a short stop sequence", async () => {
+  const { rig, answer, pass } = await openHeldBack("y".repeat(64), "llama-server");
+  await using _ = rig;
+  await pass(1);
+  expect((await answer).ending).toBe("error");
+  expect(rig.slot.suspected).toEqual(["silent"]);
+});
+
 test("an engine that gets counters of work during a request is held to them from then on", async () => {
   const clock = new VirtualClock();
   await using rig = await Rig.open(() => {}, { clock });

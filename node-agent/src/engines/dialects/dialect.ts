@@ -48,7 +48,7 @@ export interface GenerationRequest {
   readonly cacheSalt?: string;
   readonly maxTokens?: number;
   /** Fields of the convention that engines accept unchanged: temperature, penalties, stop strings. */
-  readonly sampling: { readonly seed?: bigint; readonly [field: string]: unknown };
+  readonly sampling: { readonly seed?: bigint; readonly stop?: readonly string[]; readonly [field: string]: unknown };
   readonly choices: number;
   /** Number of alternatives per token. If undefined, no log probabilities. */
   readonly logprobs?: number;
