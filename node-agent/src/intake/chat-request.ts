@@ -8,7 +8,7 @@ import { invalid } from "@weiche/shared/errors.ts";
 import { mendTexts, scanJson } from "@weiche/shared/http/json-guard.ts";
 import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
 import type { ChatRequest, ResponseFormat, Thinking } from "../engines/dialects/dialect.ts";
-import { completedJson, mendedJson, unwrapped } from "../engines/dialects/json-text.ts";
+import { completedJson, unwrapped } from "../engines/dialects/json-text.ts";
 import { readGeneration, type RequestScope } from "./generation-request.ts";
 import { plainSchema } from "./plain-schema.ts";
 
@@ -55,6 +55,9 @@ function withPlainImages(content: Extract<Message, { role: "user" }>["content"])
   );
 }
 
+/** Longer arguments are not mended. No window has room for them. */
+const mendedCharactersMax = 1 << 20;
+
 interface EarlierCall {
   readonly id: string;
   readonly function: { readonly name: string; readonly arguments: string };
@@ -73,7 +76,8 @@ function callArguments(text: string, at: string): string {
   const told = text.trim();
   if (told === "" || told === "null") return "{}";
   const read =
-    readArguments(told) ?? readArguments(unwrapped(mendedJson(told))) ?? readArguments(unwrapped(completedJson(told)));
+    readArguments(told) ??
+    (told.length <= mendedCharactersMax ? readArguments(unwrapped(completedJson(told))) : undefined);
   if (read !== undefined) return read;
   throw invalid(at, "must be the text of a JSON object, as the model wrote it, or empty for a call without arguments");
 }

@@ -20,7 +20,12 @@ export class JsonText {
   push(text: string): string {
     let mended = "";
     let at = 0;
-    for (; at < text.length && !this.isComplete; at++) mended += this.#take(text[at]!);
+    while (at < text.length && !this.isComplete) {
+      const end = this.#escape === "" ? this.#plainEnd(text, at) : at;
+      mended += text.slice(at, end);
+      at = end;
+      if (at < text.length) mended += this.#take(text[at++]!);
+    }
     this.rest = text.slice(at);
     return mended;
   }
@@ -36,14 +41,28 @@ export class JsonText {
     return isBehindValue ? this.#ends.toReversed().join("") : undefined;
   }
 
-  /** Completes `mended`, all that `push` has returned. A value that has not begun, or not enough of it, is `null`. */
+  /** Completes `mended`, all that `push` has returned, without blanks at its end. A value that has not begun, or not enough of it, is `null`. */
   completed(mended: string): string {
     const ends = this.#ends.toReversed().join("");
     if (this.#inString) return mended + (this.#last === "name" ? '":null' : '"') + ends;
     if (this.#last === "name") return `${mended}:null${ends}`;
     if (this.#last === ":") return `${mended}null${ends}`;
-    if (this.#last === ",") return mended.replace(/,\s*$/, ends);
-    return mended.replace(/[^\s"{}[\]:,]+\s*$/, (word) => (parseJson(word) === undefined ? "null" : word)) + ends;
+    if (this.#last === ",") return mended.slice(0, -1) + ends;
+    const word = lastWord(mended);
+    return (
+      (word !== "" && parseJson(word) === undefined ? `${mended.slice(0, mended.length - word.length)}null` : mended) +
+      ends
+    );
+  }
+
+  /** Returns where the characters end that mean nothing here, because looking at each of a megabyte takes long. */
+  #plainEnd(text: string, at: number): number {
+    const special = this.#inString ? specialInString : specialBetween;
+    special.lastIndex = at;
+    const end = special.exec(text)?.index ?? text.length;
+    const word = this.#inString ? "" : text.slice(at, end).trimEnd();
+    if (word !== "") this.#last = word.at(-1)!;
+    return end;
   }
 
   #take(character: string): string {
@@ -77,7 +96,7 @@ export class JsonText {
 
   #between(character: string): string {
     const isName = this.#ends.at(-1) === "}" && (this.#last === "{" || this.#last === ",");
-    if (character > " ") this.#last = character === '"' && isName ? "name" : character;
+    this.#last = character === '"' && isName ? "name" : character;
     if (character === '"') this.#inString = true;
     else if (character === "{" || character === "[") this.#ends.push(character === "{" ? "}" : "]");
     else if (character === "}" || character === "]") this.#close();
@@ -85,17 +104,27 @@ export class JsonText {
   }
 }
 
+const specialInString = /["\\\p{Cc}]/gu;
+const specialBetween = /["{}[\]:,]/g;
+
 /** Mends a whole text. What follows the value stays. */
 export function mendedJson(text: string): string {
   const json = new JsonText();
   return json.push(text) + json.rest;
 }
 
-/** Completes JSON text that was cut off anywhere. Other text may stay invalid. */
+/** Mends a whole text, and completes a value that was cut off anywhere. Other text may stay invalid. */
 export function completedJson(text: string): string {
   const json = new JsonText();
   const mended = json.push(text);
-  return json.isComplete ? text : json.completed(mended);
+  return json.isComplete ? mended + json.rest : json.completed(mended.trimEnd());
+}
+
+/** Returns the number or the literal at the end. A search from the beginning would take quadratic time. */
+function lastWord(text: string): string {
+  let start = text.length;
+  while (start > 0 && !' \t\n\r"{}[]:,'.includes(text[start - 1]!)) start--;
+  return text.slice(start);
 }
 
 /** Returns the JSON object that is the text of a JSON string, as some models write their arguments. */
