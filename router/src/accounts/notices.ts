@@ -24,15 +24,19 @@ interface NoticeViewer {
   readonly seesAll: boolean;
 }
 
-/** Lists a page of notices, newest first. The result's `unread` counts the unread notices of all pages. */
+/**
+ * Lists a page of notices, newest first. The result's `unread` counts the unread notices of all pages. What is solved or
+ * told by a later notice counts as read.
+ */
 export async function listNotices(
   { kysely }: Database,
   viewer: NoticeViewer,
   page: { readonly limit: number; readonly offset?: number; readonly unread?: boolean },
+  nowMs: number,
 ) {
   const { limit, offset = 0, unread = false } = page;
   const { rows } = await sql<Row>`
-    with seen as (${visible(viewer)})
+    with seen as (${visible(viewer, nowMs)})
     select c.total, c.unread, p.* from
       (select count(*) filter (where not ${unread} or not read) as total, count(*) filter (where not read) as unread from seen) c
       left join lateral (
@@ -55,7 +59,7 @@ export async function markRead(
   const chosen = ids === undefined ? sql`true` : sql`id = any(${ids}::uuid[])`;
   await sql`
     insert into notice_reads (user_id, notice_id, read_at)
-    select ${viewer.userId}::uuid, id, ${instantText(nowMs)} from (${visible(viewer)}) seen
+    select ${viewer.userId}::uuid, id, ${instantText(nowMs)} from (${visible(viewer, nowMs)}) seen
     where not read and ${chosen}
     on conflict do nothing`.execute(kysely);
 }
@@ -78,15 +82,37 @@ export async function addNotices(
   return inserted.length;
 }
 
+/** SQL condition: nobody has to do anything about the notice any more. */
+function solved(nowMs: number): RawBuilder<boolean> {
+  const now = sql`${instantText(nowMs)}::timestamptz`;
+  const fact = (name: string) => sql`(n.facts ->> ${sql.lit(name)})::timestamptz`;
+  const later = sql`exists (select from notices h where h.account_id = n.account_id and h.event = n.event
+    and h.kind = any(case n.kind when 'quota-75' then array['quota-90', 'quota-100'] when 'quota-90' then array['quota-100'] end))`;
+  const running = (condition: RawBuilder<unknown>) => sql`exists (select from subscriptions s
+    where s.account_id = n.account_id and s.started_at <= ${now} and (s.ended_at is null or s.ended_at > ${now}) and ${condition})`;
+  const ofQuota = sql`${fact("periodEnd")} <= ${now} or ${later} or not ${running(sql`s.package = n.facts ->> 'package'`)}`;
+  const isExhausted = sql`exists (select from accounts a where a.id = n.account_id and a.exhausted_until > ${now})`;
+  // A raised limit that is reached again has a notice of its own.
+  const ofLimit = (of: "k" | "u") => sql`coalesce(${sql.ref(`${of}.limit_reached_until`)} <= ${now}, true)
+    or (n.facts ->> 'limit')::numeric * 1000 is distinct from ${sql.ref(`${of}.credit_limit`)}`;
+  return sql<boolean>`case
+    when n.kind in ('quota-75', 'quota-90') then ${ofQuota}
+    when n.kind = 'quota-100' then ${ofQuota} or not ${isExhausted}
+    when n.kind = 'key-limit' then ${ofLimit("k")}
+    when n.kind = 'user-limit' then ${ofLimit("u")}
+    when n.kind = 'key-expiring' then k.expires_at <= ${now} or k.expires_at is distinct from ${fact("expiresAt")}
+    when n.kind = 'trial-ending' then not ${running(sql`s.state = 'trial' and s.ended_at = ${fact("endsAt")}`)}
+    else false end`;
+}
+
 /** Selects the visible notices: none about a revoked key, and none from before the user was created. */
-function visible({
-  accountId,
-  userId = null,
-  seesAll,
-}: { userId?: UserId | null } & Omit<NoticeViewer, "userId">): RawBuilder<unknown> {
+function visible(
+  { accountId, userId = null, seesAll }: { userId?: UserId | null } & Omit<NoticeViewer, "userId">,
+  nowMs: number,
+): RawBuilder<unknown> {
   return sql`
     select n.id, n.kind, n.created_at as at, n.facts, n.user_id, u.email, n.key_id, k.name as key_name, k.last_four,
-      r.notice_id is not null as read
+      r.notice_id is not null or ${solved(nowMs)} as read
     from notices n
     left join users u on u.id = n.user_id
     left join api_keys k on k.id = n.key_id

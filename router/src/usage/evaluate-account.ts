@@ -67,8 +67,10 @@ export async function evaluateAccount(
     quota: formatCredits(quota),
     periodEnd: times.end,
   };
-  // The period in the event makes each level's notice unique per billing period.
-  const event = String(period.startMs);
+  // The period in the event makes each level's notice unique per billing period. A package that was upgraded within it has
+  // its own.
+  const isUpgraded = period.term.startMs > period.startMs;
+  const event = isUpgraded ? `${period.startMs} ${period.term.package}` : String(period.startMs);
   const quotaNotices = reached.map((level) => ({ accountId, kind: `quota-${level}`, event, facts }) as const);
   const exhausted = sql<boolean>`${reached.includes(100)}::boolean`;
   const ofAccount = sql`x.account_id = ${accountId}`;

@@ -70,7 +70,7 @@ async function charged() {
 }
 
 const notices = async (of = accountId) =>
-  (await listNotices(database, { accountId: of, seesAll: true }, { limit: 50 })).items
+  (await listNotices(database, { accountId: of, seesAll: true }, { limit: 50 }, clock.now())).items
     .filter(({ kind }) => kind === "package-terms")
     .map(({ facts }) => facts);
 

@@ -66,10 +66,12 @@ async function tell(
   keys: readonly { readonly id: KeyId; readonly userId: UserId }[],
 ): Promise<void> {
   const soon = new Date(Date.now() + 5 * dayMs).toISOString();
+  const expiryOf = async (id: KeyId) =>
+    (await pool.query("select expires_at as at from api_keys where id = $1", [id])).rows[0].at.toString();
   const factor = { model: "small-24b", from: "2.000", to: "2.000", coming: [{ validFrom: soon, factor: "1.500" }] };
   const text = { de: "small-24b wird günstiger.", en: "small-24b becomes cheaper." };
   for (const [kind, key, facts] of [
-    ["key-expiring", keys[1]!.id, { expiresAt: soon }],
+    ["key-expiring", keys[1]!.id, { expiresAt: await expiryOf(keys[1]!.id) }],
     ["model-change", null, { at: soon, text, models: ["small-24b"], news: [{ kind: "model-factor", facts: factor }] }],
   ] as const)
     await pool.query(

@@ -205,7 +205,7 @@ test("the overview shows the account's state, and dismissed notices disappear", 
   await page.getByRole("link", { name: "Hinweise, 3 ungelesen" }).waitFor();
   expect(await axeFindings(page)).toEqual([]);
   expect(tab.asked().length).toBeLessThanOrEqual(5); // the session, the notices and three of the page
-  await page.getByRole("button", { name: /Erledigt: 75.% der Credits von Pro/ }).click();
+  await page.getByRole("button", { name: /Erledigt: 75.% Ihrer Credits/ }).click();
   await page.getByRole("link", { name: "Hinweise, 2 ungelesen" }).waitFor();
   tab.check();
 });
@@ -264,4 +264,48 @@ test("copying is confirmed only if it worked, and otherwise the text is selected
     expect(await page.getByRole("button", { name: "Copied" }).count()).toBe(mayCopy ? 1 : 0);
     tab.check();
   }
+});
+
+test("a notice leads to what mends it, for those who may", async () => {
+  const notices = (page: Page) => page.getByRole("region", { name: "Unread notices" });
+  const member = await portal.newUser(ada, "member");
+  await using his = await openTab(browser, portal.origin, { cookie: member.cookie });
+  const { pool } = portal.database;
+  await pool.query("delete from notice_reads where user_id = $1", [ada.id]);
+  const end = "date_trunc('day', now() + interval '3 days')";
+  await pool.query(
+    `insert into notices (account_id, kind, event, facts, created_at)
+     select id, 'quota-100', 'now', jsonb_build_object('package', 'Pro', 'quota', '1.000', 'periodEnd', ${end}), now()
+     from accounts where id = $1`,
+    [ada.accountId],
+  );
+  await pool.query(`update accounts set exhausted_until = ${end} where id = $1`, [ada.accountId]);
+  await his.page.goto("/");
+  await his.page.getByRole("status").getByText("Ask an Owner of your account to upgrade.").waitFor();
+  await notices(his.page)
+    .getByText(/^Your credits are used up; calls get 429 until /)
+    .waitFor();
+  expect(await notices(his.page).getByRole("link").count()).toBe(0);
+
+  await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
+  const { page } = tab;
+  await page.goto("/");
+  await page.getByRole("status").getByRole("link", { name: "Upgrade" }).waitFor();
+  expect(await notices(page).getByRole("link", { name: "Upgrade" }).count()).toBe(1);
+  expect(await axeFindings(page)).toEqual([]);
+  await pool.query("update accounts set exhausted_until = null where id = $1", [ada.accountId]);
+  await page.reload();
+  const regenerate = notices(page).getByRole("link", { name: "Regenerate" });
+  await regenerate.waitFor();
+  expect(await notices(page).getByRole("link", { name: "Upgrade" }).count()).toBe(0); // solved
+  await regenerate.click();
+  await page.getByRole("dialog", { name: /Regenerate .*website chat/ }).waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Regenerate" }).click();
+  await page.getByLabel("Key", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "I have stored it" }).click();
+  expect(page.url()).toBe(`${portal.origin}/keys`);
+  await page.goto("/");
+  await notices(page).waitFor();
+  expect(await regenerate.count()).toBe(0);
+  for (const each of [tab, his]) each.check();
 });

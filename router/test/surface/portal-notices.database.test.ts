@@ -100,8 +100,14 @@ describe("notices", () => {
     await evaluator.evaluate();
     await evaluator.evaluate();
     for (const who of [ada, anna, ben]) expect((await kinds(who)).toSorted()).toEqual(["quota-75", "quota-90"]);
-    expect((await seenBy(ben)).items[0]).toMatchObject({
-      read: false,
+    const { items, unread } = await seenBy(ben);
+    // The higher level says it all.
+    expect(items.toSorted((a: any, b: any) => (a.kind < b.kind ? -1 : 1))).toMatchObject([
+      { kind: "quota-75", read: true },
+      { kind: "quota-90", read: false },
+    ]);
+    expect(unread).toBe(1);
+    expect(items[0]).toMatchObject({
       user: null,
       key: null,
       facts: { package: "Starter", quota: "5000000.000", periodEnd: "2026-12-13T23:00:00Z" },
@@ -238,8 +244,14 @@ describe("notices", () => {
   });
 
   test("are unread until their reader marks them, separately for each reader", async () => {
-    await spend(4_600_000);
-    await evaluator.evaluate();
+    const { pool } = portal.database;
+    for (const event of ["one", "two"])
+      await pool.query(
+        "insert into notices (account_id, kind, event, facts, created_at) values ($1, $2, $3, '{}', $4)",
+        [...[ada.accountId, "model-change", event, new Date(clock.now()).toISOString()]],
+      );
+    const facts = { at: "2026-11-14T08:00:00Z", text: { de: "x", en: "x" }, models: [], news: [] };
+    await pool.query("update notices set facts = $2 where account_id = $1", [ada.accountId, facts]);
     const page = await seenBy(ada, "pageSize=1");
     expect(page).toMatchObject({ total: 2, unread: 2, items: [{ read: false }] });
     const read = (who: Person, body: object) => portal.send("POST", "/notices/read", body, who);
@@ -250,6 +262,33 @@ describe("notices", () => {
     expect((await read(ada, {})).json).toEqual({ unread: 0 });
     expect((await read(ada, {})).json).toEqual({ unread: 0 });
     expect(await seenBy(ada, "unread=true")).toMatchObject({ total: 0, items: [] });
+  });
+
+  test("are over once nothing is left to do about them", async () => {
+    const unread = async (who: Person = ada) =>
+      (await seenBy(who, "unread=true")).items.map(({ kind }: any) => kind).toSorted();
+    const { keys, subscriptions } = portal.accounts;
+    await keys.update(bensKey, { creditLimit: millicredits(50_000n) });
+    const dying = (await keys.create(ben.id, { name: "dying", expiresMs: clock.now() + 8 * dayMs })).id;
+    await spend(5_000_000, ben, bensKey);
+    clock.advance(2 * dayMs);
+    await evaluator.evaluate();
+    expect(await unread()).toEqual(["key-expiring", "key-limit", "quota-100"]);
+    await keys.update(bensKey, { creditLimit: millicredits(60_000n) });
+    await evaluator.evaluate();
+    expect(await unread()).toEqual(["key-expiring", "key-limit", "quota-100"]); // of the new limit
+    expect((await kinds(ada)).filter((kind: string) => kind === "key-limit")).toHaveLength(2);
+    await keys.update(bensKey, { creditLimit: null });
+    await keys.update(dying, { expiresMs: clock.now() + 60 * dayMs });
+    await subscriptions.change(ada.accountId, { action: "upgrade", package: "Pro" });
+    await evaluator.evaluate();
+    expect(await unread()).toEqual([]);
+    expect(await kinds(ada)).not.toEqual([]); // they stay in the list
+    await spend(62_000_000, ben, bensKey);
+    await evaluator.evaluate();
+    expect(await unread()).toEqual(["quota-75"]); // of the larger package, in the same period
+    clock.advance(40 * dayMs);
+    expect(await unread(await portal.signIn(ada))).toEqual([]);
   });
 
   test("of other users cannot be marked as read", async () => {

@@ -44,7 +44,7 @@ export function useListState(): ListState {
     search: get("search"),
     sort: get("sort"),
     order: order === "asc" || order === "desc" ? order : undefined,
-    isFiltered: [...params.keys()].some((name) => !["page", "sort", "order"].includes(name)),
+    isFiltered: [...params.keys()].some((name) => !["page", "sort", "order", "regenerate"].includes(name)),
   };
 }
 

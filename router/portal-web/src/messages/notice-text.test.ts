@@ -56,11 +56,15 @@ test("a status is told in the reader's language", () => {
   expect(sentence("de", "model-status", { ...facts, from: null })).toBe("Das Modell small-24b ist da: Verfügbar.");
 });
 
-test("a reached limit and an expiring key are told with their last day", () => {
+test("notices say what follows and until when", () => {
   const periodEnd = "2026-12-25T23:00:00Z";
   expect(sentence("en", "quota-75", { package: "Pro", periodEnd })).toBe(
-    "75% of the credits of Pro are used. The period ends on 25 Dec 2026.",
+    "75% of your credits are used; they renew on 26 Dec 2026.",
   );
-  expect(sentence("de", "trial-ending", { endsAt: periodEnd })).toContain("Ihr Test endet am 25.12.2026.");
-  expect(sentence("en", "key-expiring", { expiresAt: "2026-11-30T23:00:00Z" })).toContain("works until 30 Nov 2026.");
+  expect(sentence("de", "quota-100", { package: "Pro", periodEnd })).toBe(
+    "Ihre Credits sind verbraucht; Aufrufe erhalten 429 bis 26.12.2026.",
+  );
+  expect(sentence("en", "key-expiring", { expiresAt: "2026-11-30T23:00:00Z" })).toBe(
+    "Key “–” works until 30 Nov 2026; after that its calls get 401.",
+  );
 });

@@ -9,7 +9,7 @@ export type Notice = Answer<"listNotices">["items"][number];
 type Facts =
   | {
       readonly kind: "quota-75" | "quota-90" | "quota-100";
-      readonly facts: { readonly package: string; readonly periodEnd: string };
+      readonly facts: { readonly periodEnd: string };
     }
   | {
       readonly kind: "key-limit" | "user-limit";
@@ -69,15 +69,14 @@ export function noticeText(notice: Notice, texts: Texts): string {
   switch (kind) {
     case "quota-75":
     case "quota-90":
-    case "quota-100": {
-      const percent = format.percent(Number(kind.slice("quota-".length)) / 100);
-      return notices.quota(percent, facts.package, format.lastDay(facts.periodEnd));
-    }
+      return notices.quota(format.percent(Number(kind.slice("quota-".length)) / 100), format.date(facts.periodEnd));
+    case "quota-100":
+      return notices.usedUp(format.date(facts.periodEnd));
     case "key-limit":
-      return notices.keyLimit(key, format.number(facts.limit), format.lastDay(facts.periodEnd));
+      return notices.keyLimit(key, format.number(facts.limit), format.date(facts.periodEnd));
     case "user-limit": {
       const user = notice.user?.email ?? shell.unknown;
-      return notices.userLimit(user, format.number(facts.limit), format.lastDay(facts.periodEnd));
+      return notices.userLimit(user, format.number(facts.limit), format.date(facts.periodEnd));
     }
     case "key-expiring":
       return notices.keyExpiring(key, format.lastMoment(facts.expiresAt));

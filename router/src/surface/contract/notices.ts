@@ -22,7 +22,7 @@ function notice<const K extends readonly [string, ...string[]], F extends Record
     id,
     kind: Type.Enum([...kinds] as [...K]),
     at: instant,
-    read: Type.Boolean(),
+    read: Type.Boolean({ description: "Whether this user has read it, or nothing is left to do about it." }),
     user: orNull(object({ id, email: Type.String() })),
     key: orNull(object({ id, name: Type.String(), lastFour: Type.String() })),
     facts: object(facts),

@@ -13,14 +13,19 @@ export function noticesHandlers({ database, clock }: HandlerDeps): Handlers<type
     async listNotices({ session, accountId, query }) {
       const { page, pageSize, ...window } = pageWindow(query);
       const viewer = session ? viewerOf(session) : { accountId, seesAll: true };
-      const { items, ...counts } = await listNotices(database, viewer, { ...window, unread: query.unread });
+      const { items, ...counts } = await listNotices(
+        database,
+        viewer,
+        { ...window, unread: query.unread },
+        clock.now(),
+      );
       // `notices.ts` checks the facts of each kind when it writes a notice.
       return { items: items as unknown as Items, ...counts, page, pageSize };
     },
     async readNotices({ session, body }) {
       const viewer = viewerOf(session);
       await markRead(database, viewer, body.ids, clock.now());
-      const { unread } = await listNotices(database, viewer, { limit: 0 });
+      const { unread } = await listNotices(database, viewer, { limit: 0 }, clock.now());
       return { unread };
     },
   };

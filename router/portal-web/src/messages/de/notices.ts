@@ -10,13 +10,24 @@ export const notices: Shape<typeof english> = {
   empty: "Noch keine Hinweise",
   emptyHint: "Hier erfahren Sie von erreichten Limits, ablaufenden Schlüsseln und Änderungen an Modellen.",
   named: (name) => `„${name}“`,
-  quota: (percent, name, end) => `${percent} der Credits von ${name} sind verbraucht. Der Zeitraum endet am ${end}.`,
-  keyLimit: (key, limit, end) =>
-    `Schlüssel ${key} hat seine ${limit} Credits verbraucht. Er ist gesperrt, bis der Zeitraum am ${end} endet.`,
-  userLimit: (user, limit, end) =>
-    `${user} hat alle ${limit} Credits verbraucht. Die Schlüssel dieser Person erhalten 401, bis der Zeitraum am ${end} endet.`,
-  keyExpiring: (key, at) => `Schlüssel ${key} gilt bis ${at}.`,
-  trialEnding: (at) => `Ihr Test endet am ${at}. Danach wird das Paket berechnet, wenn Sie nicht kündigen.`,
+  quota: (percent, until) => `${percent} Ihrer Credits sind verbraucht; neue gibt es am ${until}.`,
+  usedUp: (until) => `Ihre Credits sind verbraucht; Aufrufe erhalten 429 bis ${until}.`,
+  ownUsedUp: (until) => `Ihr eigenes Limit ist verbraucht; Ihre Aufrufe erhalten 401 bis ${until}.`,
+  askOwner: "Bitten Sie einen Owner Ihres Kontos, hochzustufen.",
+  askAdmin: "Bitten Sie einen Admin oder Owner Ihres Kontos, es zu erhöhen.",
+  keyLimit: (key, limit, until) =>
+    `Schlüssel ${key} hat seine ${limit} Credits verbraucht; Aufrufe damit erhalten 401 bis ${until}.`,
+  userLimit: (user, limit, until) =>
+    `${user} hat alle ${limit} Credits verbraucht; Aufrufe dieser Person erhalten 401 bis ${until}.`,
+  keyExpiring: (key, at) => `Schlüssel ${key} gilt bis ${at}; danach erhalten Aufrufe damit 401.`,
+  trialEnding: (at) => `Ihr Test endet am ${at}. Wenn Sie nicht gekündigt haben, kostet das Paket danach Geld.`,
+  actions: {
+    upgrade: "Hochstufen",
+    raise: "Limit erhöhen",
+    regenerate: "Neu erzeugen",
+    package: "Paket",
+    changes: "Änderungen",
+  },
   terms: (name, at, terms) => `${name} ab ${at}: ${terms}. Laufende Zeiträume bleiben, wie sie sind.`,
   termsStay: (name, at, terms) => `${name} bleibt, wie es ist: ${terms}. Die Ankündigung für ${at} entfällt.`,
   termsText: (price, credits, perMinute, parallel, hasSupport) =>

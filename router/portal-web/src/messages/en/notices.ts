@@ -7,14 +7,25 @@ export const notices = {
   empty: "No notices yet",
   emptyHint: "Here you learn of limits that are reached, keys that expire and models that change.",
   named: (name: string) => `“${name}”`,
-  quota: (percent: string, name: string, end: string) =>
-    `${percent} of the credits of ${name} are used. The period ends on ${end}.`,
-  keyLimit: (key: string, limit: string, end: string) =>
-    `Key ${key} used all of its ${limit} credits. It is blocked until the period ends on ${end}.`,
-  userLimit: (user: string, limit: string, end: string) =>
-    `${user} used all of their ${limit} credits. Their keys get 401 until the period ends on ${end}.`,
-  keyExpiring: (key: string, at: string) => `Key ${key} works until ${at}.`,
-  trialEnding: (at: string) => `Your trial ends on ${at}. After that the package is charged, unless you cancel.`,
+  quota: (percent: string, until: string) => `${percent} of your credits are used; they renew on ${until}.`,
+  usedUp: (until: string) => `Your credits are used up; calls get 429 until ${until}.`,
+  ownUsedUp: (until: string) => `You have used all of your own limit; your calls get 401 until ${until}.`,
+  askOwner: "Ask an Owner of your account to upgrade.",
+  askAdmin: "Ask an Admin or Owner of your account to raise it.",
+  keyLimit: (key: string, limit: string, until: string) =>
+    `Key ${key} has used its ${limit} credits; its calls get 401 until ${until}.`,
+  userLimit: (user: string, limit: string, until: string) =>
+    `${user} has used all ${limit} credits; their calls get 401 until ${until}.`,
+  keyExpiring: (key: string, at: string) => `Key ${key} works until ${at}; after that its calls get 401.`,
+  trialEnding: (at: string) =>
+    `Your trial ends on ${at}. Unless you have cancelled, the package is charged from then on.`,
+  actions: {
+    upgrade: "Upgrade",
+    raise: "Raise the limit",
+    regenerate: "Regenerate",
+    package: "Package",
+    changes: "Changes",
+  },
   terms: (name: string, at: string, terms: string) => `${name} from ${at}: ${terms}. Running periods stay as they are.`,
   termsStay: (name: string, at: string, terms: string) =>
     `${name} stays as it is: ${terms}. What was announced for ${at} does not come.`,

@@ -1,5 +1,8 @@
 /** One message of a conversation, as text, so that a model's output never becomes markup. */
+import type { Problem } from "../../api/problem.ts";
+import { useRead } from "../../api/queries.ts";
 import { ProblemBox } from "../../elements/problem-box.tsx";
+import { UsedUp } from "../../elements/used-up.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import type { ChatSummary } from "./chat-events.ts";
 import type { Turn } from "./conversation.ts";
@@ -20,10 +23,18 @@ export function TurnView({ turn }: { readonly turn: Turn }) {
       {(state === "waiting" || state === "activating") && <Waiting turn={turn} model={model} />}
       {state === "stopped" && <p className="soft">{t.chat.stopped}</p>}
       {problem?.code === "cut_off" && <p className="field-error">{t.chat.cutOff}</p>}
-      {problem && problem.code !== "cut_off" && <ProblemBox problem={problem} />}
+      {problem?.code === "insufficient_quota" && <NoCredits problem={problem} />}
+      {problem && !["cut_off", "insufficient_quota"].includes(problem.code) && <ProblemBox problem={problem} />}
       {summary && <Summary summary={summary} />}
     </li>
   );
+}
+
+/** The refusal itself does not name its end, and whose limit it was. */
+function NoCredits({ problem }: { readonly problem: Problem }) {
+  const { data } = useRead("showCredits", {});
+  const isKnown = data && (data.exhaustedUntil ?? data.own.reachedUntil);
+  return isKnown ? <UsedUp credits={data} /> : <ProblemBox problem={problem} />;
 }
 
 function Waiting({ turn, model }: { readonly turn: Turn; readonly model: string }) {

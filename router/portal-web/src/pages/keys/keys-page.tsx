@@ -30,6 +30,18 @@ export default function KeysPage() {
   const read = useRead("listKeys", { query }, { refreshMs });
   const [wish, setWish] = useState<KeyWish>();
   const columns = useColumns(setWish);
+  const wanted = list.get("regenerate");
+  const named = useRead("showKey", { params: { id: wanted ?? "" } }, { enabled: wanted !== undefined });
+  const [opened, setOpened] = useState<string>();
+  // Once it is open, the dialog depends on nothing that is fetched again, because it will show a key.
+  if (named.data && wanted !== undefined && wanted !== opened) {
+    setOpened(wanted);
+    if (named.data.state === "active") setWish({ kind: "regenerate", key: named.data });
+  }
+  const close = () => {
+    setWish(undefined);
+    if (wanted !== undefined) list.set({ regenerate: undefined });
+  };
   const total = read.data?.total;
   const isEmpty = total === 0 && !list.isFiltered;
   /** Shown only in its final place, because a button that disappears loses the focus. */
@@ -73,7 +85,7 @@ export default function KeysPage() {
           )
         }
       </Loaded>
-      {wish && <KeyDialog wish={wish} onClose={() => setWish(undefined)} />}
+      {wish && <KeyDialog wish={wish} onClose={close} />}
     </Page>
   );
 }

@@ -1,11 +1,11 @@
 /** The page of notices. */
-import { Link } from "wouter";
 import { useChange, useRead } from "../../api/queries.ts";
 import { Badge } from "../../elements/badge.tsx";
 import { Button } from "../../elements/button.tsx";
 import { Empty } from "../../elements/empty.tsx";
 import { useListState } from "../../elements/list-state.ts";
 import { Loaded } from "../../elements/loaded.tsx";
+import { NoticeAction } from "../../elements/notice-action.tsx";
 import { noticeText } from "../../messages/notice-text.ts";
 import { Page } from "../../elements/page.tsx";
 import { Pages } from "../../elements/table.tsx";
@@ -41,20 +41,15 @@ export default function NoticesPage() {
                   <li key={notice.id} className="with-action">
                     <span>
                       {!notice.read && <Badge tone="accent">{t.notices.unread}</Badge>} {noticeText(notice, texts)}
-                      <small>
-                        {format.dateTime(notice.at)}
-                        {String(notice.kind).startsWith("model-") && (
-                          <>
-                            {" · "}
-                            <Link to="/changes">{t.shell.pages.changes}</Link>
-                          </>
-                        )}
-                      </small>
+                      <small>{format.dateTime(notice.at)}</small>
                     </span>
                     {!notice.read && (
-                      <Button kind="quiet" onClick={() => change.mutate({ body: { ids: [notice.id] } })}>
-                        {t.notices.read}
-                      </Button>
+                      <span className="actions">
+                        <NoticeAction notice={notice} />
+                        <Button kind="quiet" onClick={() => change.mutate({ body: { ids: [notice.id] } })}>
+                          {t.notices.read}
+                        </Button>
+                      </span>
                     )}
                   </li>
                 ))}

@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import type { Answer } from "../../api/client.ts";
 import { Badge } from "../../elements/badge.tsx";
 import { QuotaBar } from "../../elements/quota-bar.tsx";
+import { UsedUp } from "../../elements/used-up.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import { useMay } from "../../session/session.ts";
 import { pendingText } from "./overview-lead.ts";
@@ -31,6 +32,7 @@ export function CreditsCard({ credits }: CardProps) {
           <Link to="/package">{mayOrder ? t.overview.change : t.shell.pages.package}</Link>
         </p>
       )}
+      <UsedUp credits={credits} />
       <p className="figure number">
         {format.number(used)} <small>/ {format.number(quota)}</small>
         <Remaining value={remaining} />

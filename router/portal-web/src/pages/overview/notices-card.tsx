@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import { useChange, useRead } from "../../api/queries.ts";
 import { Button } from "../../elements/button.tsx";
 import { Loaded } from "../../elements/loaded.tsx";
+import { NoticeAction } from "../../elements/notice-action.tsx";
 import { noticeText } from "../../messages/notice-text.ts";
 import { useTexts } from "../../messages/messages.ts";
 import { unreadNotices } from "../../session/unread-notices.ts";
@@ -28,13 +29,16 @@ export function NoticesCard() {
                       {noticeText(notice, texts)}
                       <small>{format.dateTime(notice.at)}</small>
                     </span>
-                    <Button
-                      kind="quiet"
-                      aria-label={t.overview.dismissNotice(noticeText(notice, texts))}
-                      onClick={() => change.mutate({ body: { ids: [notice.id] } })}
-                    >
-                      {t.overview.dismiss}
-                    </Button>
+                    <span className="actions">
+                      <NoticeAction notice={notice} />
+                      <Button
+                        kind="quiet"
+                        aria-label={t.overview.dismissNotice(noticeText(notice, texts))}
+                        onClick={() => change.mutate({ body: { ids: [notice.id] } })}
+                      >
+                        {t.overview.dismiss}
+                      </Button>
+                    </span>
                   </li>
                 ))}
               </ul>
