@@ -108,7 +108,12 @@ test("a refused request shows its reason, the remedy and that it cost nothing", 
   const text = await shown("explain", refused.id!);
   expect(text).toMatch(/^It was not sent to any node\.\nIt was refused after \d\.\d s with 503: no_node_available\.$/m);
   expect(text).toMatch(/^What helps: retry later\.\n`weiche models` shows which nodes [^]*\n\nIt cost nothing\.$/m);
-  expect(await shown("requests", "--outcome", "refused")).toMatch(/ refused +503 +no_node_available +\d\.\d s/);
+  expect(await shown("requests", "--here", "--outcome", "refused")).toMatch(
+    / refused +503 +no_node_available +\d\.\d s/,
+  );
+  const past = () => shown("requests", "--code", "no_node_available");
+  await until("the refusal in the database", async () => (await past()).includes(refused.id!.slice(0, 13)));
+  expect(await past()).toMatch(/ nowhere .* refused +503 +no_node_available +\d\.\d s/);
 });
 
 test("an id may be shortened while it is unique, and otherwise the candidates are listed", async () => {
@@ -139,6 +144,7 @@ test("a watched node is drawn as a picture on a terminal and printed line by lin
 
 test("after a restart the router shows what the database knows, and that its own memory of the request is gone", async () => {
   const { id } = await chat(first, "sim:tokens=5");
+  const refused = await chat("nowhere", "Hi");
   await until("usage", async () => ((await cluster.weiche("explain", id!)) as { usage: [] }).usage.length > 0);
   await cluster.router.stop();
   await cluster.startRouter();
@@ -146,7 +152,14 @@ test("after a restart the router shows what the database knows, and that its own
   const text = await shown("explain", id!);
   expect(text).toContain("This router does not remember the request. It has restarted");
   expect(text).toMatch(/^ +1 +n1 +finished +\d+ +5 /m);
-  expect(await shown("requests")).toMatch(/^none\n\nThis router remembers 0 requests/);
+  expect(await shown("explain", refused.id!)).toMatch(/^It was refused after \d\.\d s with 503: no_node_available\.$/m);
+  expect(await shown("requests", "--here")).toMatch(/^none\n\nThis router remembers 0 requests/);
+  const past = await shown("requests");
+  for (const [one, end] of [
+    [id, "answered +200"],
+    [refused.id, "refused +503 +no_node_available"],
+  ])
+    expect(past).toMatch(new RegExp(`^${one!.slice(0, 13)} .* ${end} `, "m"));
 }, 60_000);
 
 test("no output contains content of a request", () => {

@@ -23,6 +23,7 @@ import { removeOldAudit } from "./rights/audit-retention.ts";
 import { publishPackages } from "./subscriptions/publish-packages.ts";
 import { createSubscriptions } from "./subscriptions/subscriptions.ts";
 import { createEvaluator, type Evaluator } from "./usage/evaluator.ts";
+import { forgetUnanswered } from "./usage/requests/unanswered-requests.ts";
 
 export interface Router {
   readonly log: Log;
@@ -141,6 +142,7 @@ function factsOf(state: RouterFacts["state"], nodes: Nodes, { server }: PublicAp
 }
 
 const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
 
 /** Starts the periodic work in the database. */
 function startUpkeep(core: Core, { database, ledger }: Storage, evaluator: Evaluator): void {
@@ -148,7 +150,11 @@ function startUpkeep(core: Core, { database, ledger }: Storage, evaluator: Evalu
   const jobOfOne = jobOfOneRouter(job, database.pool, routerId);
   const removeAudit = async () =>
     events.auditEntriesRemoved(await removeOldAudit(database, clock.now(), config.auditDays));
-  opened.use(job("usage-days", hourMs, () => ledger.rollDays()));
+  const rollDays = async () => {
+    await ledger.rollDays();
+    await forgetUnanswered(database.pool, clock.now() - config.requestDays * dayMs);
+  };
+  opened.use(job("usage-days", hourMs, rollDays));
   opened.use(job("identity-sweep", hourMs, () => sweepIdentity(database, clock.now(), config.deadKeyDays)));
   opened.use(jobOfOne("audit-retention", 6 * hourMs, removeAudit, { atStart: true }));
   opened.use(jobOfOne("credits", config.evaluateMs, () => evaluator.evaluate()));

@@ -2,8 +2,10 @@
 import { formatListen } from "@weiche/shared/http/listen.ts";
 import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { returnMemory } from "@weiche/shared/program/memory-return.ts";
+import type { FinishedRequest } from "./api/exchange.ts";
 import { RecentRequests } from "./api/recent-requests.ts";
 import { createApiServer } from "./api/server.ts";
+import { unansweredOf } from "./api/unanswered.ts";
 import type { Core } from "./core.ts";
 import { beginModelsAtZero } from "./counters-at-zero.ts";
 import { createApiEvents } from "./events.ts";
@@ -13,12 +15,22 @@ import type { Storage } from "./open-storage.ts";
 
 export type PublicApi = Awaited<ReturnType<typeof openApi>>;
 
-export async function openApi(core: Core, { keys, voids, refusals }: Storage, { limiter }: Limits, nodes: Nodes) {
+export async function openApi(
+  core: Core,
+  { keys, voids, refusals, unanswered }: Storage,
+  { limiter }: Limits,
+  nodes: Nodes,
+) {
   const { config, clock, log, metrics, catalogue, opened } = core;
   /** The portal uses the same certificate. If undefined, both serve plain HTTP behind a proxy. */
   const tls = config.tls && opened.use(openTlsFiles(config.tls, clock, core.events));
   const recent = new RecentRequests();
-  const events = createApiEvents(log, metrics, refusals, recent);
+  const remember = (facts: FinishedRequest) => {
+    recent.remember(facts);
+    const listed = unansweredOf(facts);
+    if (listed) unanswered.add(listed);
+  };
+  const events = createApiEvents(log, metrics, refusals, { remember });
   const beginAtZero = () => beginModelsAtZero(metrics, catalogue.get().values());
   beginAtZero();
   catalogue.onReload(beginAtZero);

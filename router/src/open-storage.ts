@@ -6,6 +6,7 @@ import { systemClock } from "@weiche/shared/time/clock.ts";
 import { createKeyCache } from "./callers/key-cache.ts";
 import { readGrants } from "./usage/grants.ts";
 import { createRefusals } from "./usage/refusal-counts.ts";
+import { UnansweredRequests } from "./usage/requests/unanswered-requests.ts";
 import { createUsageLedger } from "./usage/usage-ledger.ts";
 import { createVoidDeclarations } from "./usage/void-declarations.ts";
 
@@ -29,6 +30,8 @@ export async function openStorage({ config, clock, log, events, job, catalogue, 
   const voids = opened.use(createVoidDeclarations(ledger, clock, events));
   const keys = opened.use(await createKeyCache(database, clock, events));
   const refusals = createRefusals(database.pool, clock);
-  opened.use(job("refusals", flushRefusalsMs, () => refusals.flush(), { atEnd: true }));
-  return { database, grants, ledger, voids, keys, refusals };
+  const unanswered = new UnansweredRequests(database.pool, clock);
+  const flush = async () => void (await Promise.all([refusals.flush(), unanswered.flush()]));
+  opened.use(job("refusals", flushRefusalsMs, flush, { atEnd: true }));
+  return { database, grants, ledger, voids, keys, refusals, unanswered };
 }

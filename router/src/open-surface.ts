@@ -82,6 +82,7 @@ export async function openSurface(
   const identity = createIdentity({ ...people, hashing, throttle, registration, mail, events });
   const handlers = createHandlers({
     ...{ database, clock, accounts, identity, limiter, evaluator },
+    requestDays: config.requestDays,
     apiUrl: api.url,
     models: catalogue.models,
     catalogue: catalogue.get,

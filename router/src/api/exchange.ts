@@ -15,6 +15,7 @@ import {
   type NodeId,
   type RequestId,
   type SlotName,
+  type UserId,
 } from "@weiche/shared/ids.ts";
 import type { Identity } from "../callers/caller.ts";
 import type { AnswerSink } from "../edge/answer-sink.ts";
@@ -60,6 +61,7 @@ export interface FinishedRequest {
   /** The model's id in the catalogue, never the client's text. */
   readonly model?: ModelId;
   readonly accountId?: AccountId;
+  readonly userId?: UserId;
   readonly keyId?: KeyId;
   readonly attempts: number;
   readonly tried: readonly TriedNode[];
@@ -187,6 +189,7 @@ export class Exchange {
       ...{ requestId: this.id, endpoint, outcome, status, errorCode, refusal, model, attempts, tried, bytesSent },
       endedAtMs,
       accountId: identity?.accountId,
+      userId: identity?.userId,
       keyId: identity?.keyId,
       durationMs: nowMs - this.startedAtMs,
       firstByteMs: firstByteAtMs === undefined ? undefined : firstByteAtMs - this.startedAtMs,

@@ -172,6 +172,12 @@ export const routerSchema = Type.Object(
         default: 400,
         description: "days for which usage records and counts of refusals are kept. Totals are kept without limit",
       }),
+      requestDays: Type.Integer({
+        minimum: 1,
+        default: 30,
+        description:
+          "days for which the portal, the console and `weiche requests` list single requests, without content. Refused requests are deleted after them",
+      }),
       deadKeyDays: Type.Integer({
         minimum: 1,
         default: 90,

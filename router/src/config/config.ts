@@ -108,6 +108,8 @@ function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
     announce: dialled("announce"),
     /** For how many days usage records are kept. */
     usageDays: raw.retention.usageDays,
+    /** For how many days single requests are listed. */
+    requestDays: raw.retention.requestDays,
     /** For how many days dead keys stay in lists. */
     deadKeyDays: raw.retention.deadKeyDays,
     /** For how many days audit entries are kept. */

@@ -43,6 +43,11 @@ export const refusalCodes = {
 export type RefusalCode = keyof typeof refusalCodes;
 export type RefusalAdvice = (typeof refusalCodes)[RefusalCode]["advice"];
 
+/** Returns the advice for a refusal; undefined for a word without one. */
+export function adviceOf(word: string | undefined): RefusalAdvice | undefined {
+  return word !== undefined && Object.hasOwn(refusalCodes, word) ? refusalCodes[word as RefusalCode].advice : undefined;
+}
+
 /** Codes of refused requests whose key is unknown or was not checked. */
 const withoutKey = ["invalid_api_key", "address_limit", "path_not_supported"] as const;
 

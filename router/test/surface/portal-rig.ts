@@ -92,6 +92,7 @@ export async function startPortal({
   const handlers = createHandlers({
     database,
     clock,
+    requestDays: 30,
     apiUrl,
     accounts,
     identity: createIdentity({

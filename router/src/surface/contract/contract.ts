@@ -68,6 +68,8 @@ export const consoleRoutes = [
   "acknowledgeFailures",
   "prewarm",
   "listRunning",
+  "listPast",
+  "explainRequest",
   "showAccount",
   "blockAccount",
   "unblockAccount",

@@ -1,7 +1,20 @@
-/** Routes of the API's requests, for the operator: ids, times and words of closed sets, never content. */
+/** Routes of the API's requests: ids, times and words of closed sets, never content. Members see only their own. */
 import { Type } from "typebox";
 import { engineFailure } from "./nodes.ts";
-import { accountName, count, credits, id, instant, object, orNull, type RouteTable } from "./route.ts";
+import {
+  accountName,
+  count,
+  credits,
+  everybody,
+  id,
+  instant,
+  keyName,
+  object,
+  orNull,
+  userName,
+  type RouteTable,
+} from "./route.ts";
+import { usedBy, usedKey } from "./usage.ts";
 
 const seconds = Type.Number();
 const optionalSeconds = Type.Optional(Type.Number());
@@ -96,6 +109,19 @@ const usage = object({
   firstTokenSeconds: orNull(seconds),
 });
 
+const unanswered = object(
+  {
+    ...{ accountId: id, userId: id, keyId: id },
+    model: orNull(Type.String()),
+    code: orNull(Type.String({ description: "Why it was refused. null if its client left." })),
+    advice: orNull(Type.String()),
+    status: Type.Integer({ description: "0 if none was sent." }),
+    seconds,
+    requests: count,
+  },
+  { description: "What the database knows of a request without an answer. null if nothing." },
+);
+
 const setAside = object({
   requestId: Type.String(),
   attempt: Type.Integer(),
@@ -111,7 +137,90 @@ const filter = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
 };
 
+const listedOutcome = Type.Enum(["answered", "refused", "client-gone", "timeout", "broken"]);
+
+const listedRequest = {
+  id,
+  at: Type.String({ ...instant, description: "When it was accepted." }),
+  model: orNull(Type.String()),
+  key: usedKey,
+  outcome: listedOutcome,
+  status: orNull(Type.Integer({ description: "HTTP status. null if none was sent, or if it is not known." })),
+  code: orNull(Type.String({ description: "Why it was refused." })),
+  advice: orNull(Type.String({ description: "A word for the advice. The page has its sentence." })),
+  requests: Type.Integer({
+    minimum: 1,
+    description: "How many requests alike the row stands for, from this one on. More than 1 while many are refused.",
+  }),
+  promptTokens: orNull(count),
+  completionTokens: orNull(count),
+  credits: orNull(credits),
+  firstTokenSeconds: orNull(seconds),
+  seconds: Type.Number({ description: "Its duration." }),
+};
+
+/** `before` continues a list. */
+const listFilter = {
+  model: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  outcome: Type.Optional(listedOutcome),
+  code: Type.Optional(Type.String({ maxLength: 60, description: "Only requests refused with this code." })),
+  from: Type.Optional(instant),
+  to: Type.Optional(Type.String({ ...instant, description: "The end, exclusive." })),
+};
+const listStep = {
+  before: Type.Optional(Type.String({ ...id, description: "`next` of the step before." })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: "Defaults to 50." })),
+};
+const ofPerson = { keyId: Type.Optional(id), userId: Type.Optional(id) };
+
+const listEnd = {
+  next: orNull(
+    Type.String({ description: "`before` of the next step. null after the last one. A step may be empty before it." }),
+  ),
+  searchedTo: Type.String({ ...instant, description: "Everything after this time was searched." }),
+  days: Type.Integer({ minimum: 1, description: "For how many days requests are listed." }),
+};
+
 export const requestsContract = {
+  listRequests: {
+    summary: "List the account's requests without their content, newest first; members see their own",
+    may: everybody,
+    query: object({ ...listFilter, ...ofPerson, ...listStep }),
+    reply: object({
+      items: Type.Array(object(listedRequest)),
+      ...listEnd,
+      filter: object(
+        { key: orNull(usedKey), user: orNull(usedBy) },
+        { description: "The names of the key and user to which the rows are restricted. null if not restricted." },
+      ),
+    }),
+  },
+  exportRequests: {
+    summary: "Export all of these requests as CSV",
+    may: everybody,
+    query: object({ ...listFilter, ...ofPerson }),
+    stream: "text/csv",
+  },
+  listPast: {
+    summary: "List the ended requests of all routers, newest first, as far as they had a known key",
+    may: ["operator"],
+    query: object({
+      ...listFilter,
+      ...{ account: Type.Optional(accountName), user: Type.Optional(userName), key: Type.Optional(keyName) },
+      node: Type.Optional(Type.String({ maxLength: 200 })),
+      ...listStep,
+    }),
+    reply: object({
+      items: Type.Array(
+        object({
+          ...listedRequest,
+          account: object({ id, name: orNull(Type.String()) }),
+          node: orNull(Type.String()),
+        }),
+      ),
+      ...listEnd,
+    }),
+  },
   listRunning: {
     summary: "List this router's running requests, oldest first",
     may: ["operator"],
@@ -148,6 +257,7 @@ export const requestsContract = {
       ended: orNull(endedRequest),
       usage: orNull(Type.Array(usage, { description: "null if the database does not answer." })),
       setAside: Type.Array(setAside),
+      unanswered: orNull(unanswered),
       failures: Type.Array(object({ node: Type.String(), slot: Type.String(), failure: engineFailure }), {
         description: "Failures of the model's engines that nodes report now.",
       }),

@@ -38,14 +38,14 @@ const filters = {
 };
 const sort = Type.Enum([...usageSums, ...parts]);
 
-const usedKey = object({
+export const usedKey = object({
   id,
   kind: Type.Enum(["api", "test-chat"]),
   name: orNull(Type.String()),
   lastFour: orNull(Type.String()),
   userEmail: orNull(Type.String()),
 });
-const usedBy = object({ id, email: orNull(Type.String()) });
+export const usedBy = object({ id, email: orNull(Type.String()) });
 
 const row = object({
   day: Type.Optional(day),

@@ -32,6 +32,8 @@ export interface HandlerDeps {
   readonly limiter: Limiter;
   readonly evaluator: Evaluator;
   readonly exports: ExportPlaces;
+  /** For how many days single requests are listed. */
+  readonly requestDays: number;
   /** Base URL of the public API, without `/v1`. */
   readonly apiUrl: string;
   /** The limits of the public API. */

@@ -1,6 +1,6 @@
 /**
- * Handlers of requests for the operator. Running requests come from the API's exchanges and their nodes, ended ones from
- * the router's memory.
+ * Handlers of requests for the operator. Running requests come from the API's exchanges and their nodes, the last ended
+ * ones from the router's memory, and past ones of all routers from the database (`requests/`).
  */
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import { uuidv7TimeMs } from "@weiche/shared/ids.ts";
@@ -12,13 +12,14 @@ import { instantText } from "../../db/database.ts";
 import { serves } from "../../nodes/model-state.ts";
 import { stateWords } from "../../nodes/node-view.ts";
 import { RequestError } from "../../rights/request-error.ts";
-import { refusalCodes } from "../../usage/refusal-codes.ts";
-import { readRequestUsage, type RequestUsage } from "../../usage/request-usage.ts";
+import { adviceOf } from "../../usage/refusal-codes.ts";
+import { readRequestUsage, type RequestUsage, type UnansweredRow } from "../../usage/request-usage.ts";
 import type { requestsContract } from "../contract/requests.ts";
 import type { Reply } from "../contract/route.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
 import { failuresOf, nodeMeant } from "./nodes.ts";
+import { listHandlers } from "./requests/list-requests.ts";
 
 type Running = Reply<typeof requestsContract.listRunning>["items"][number];
 type Ended = Reply<typeof requestsContract.listEnded>["items"][number];
@@ -36,6 +37,7 @@ export function requestsHandlers(deps: HandlerDeps): Handlers<typeof requestsCon
     model,
   });
   return {
+    ...listHandlers(deps),
     async listRunning({ query: { limit = limitDefault, ...given } }) {
       const wish = await meant(given);
       const matching = requests.running().filter((exchange) => matches(factsOf(exchange, deps), wish));
@@ -72,9 +74,11 @@ export function requestsHandlers(deps: HandlerDeps): Handlers<typeof requestsCon
         ...ended.map(({ requestId }) => requestId as string),
         ...(recorded?.usage ?? []).map(({ requestId }) => requestId),
         ...(recorded?.setAside ?? []).map(({ requestId }) => requestId),
+        ...(recorded?.unanswered ?? []).map(({ requestId }) => requestId),
       ]);
       const { told } = await askNodes(running, deps);
       const isRunning = running[0] && !running[0].settled;
+      const unanswered = recorded?.unanswered[0];
       return {
         id,
         acceptedAt: instantText(uuidv7TimeMs(id)),
@@ -82,6 +86,7 @@ export function requestsHandlers(deps: HandlerDeps): Handlers<typeof requestsCon
         ended: !isRunning && ended[0] ? viewEnded(ended[0]) : null,
         usage: recorded ? (recorded.usage as readonly RequestUsage[]) : null,
         setAside: recorded?.setAside ?? [],
+        unanswered: unanswered ? viewUnanswered(unanswered) : null,
         failures: failuresNow((isRunning ? running[0]!.model : ended[0]?.model) ?? undefined, fleet),
         memory: memoryOf(requests.recent),
       };
@@ -189,9 +194,11 @@ function slotOf({ node, slot: name }: TriedNode, model: ModelId, { nodes }: Hand
 
 function viewEnded(facts: FinishedRequest): Ended {
   const { outcome, status, errorCode, refusal } = facts;
-  const advice =
-    refusal !== undefined && refusal in refusalCodes ? refusalCodes[refusal as "internal"].advice : undefined;
-  return { ...viewFacts(facts), outcome, status, code: errorCode, refusal, advice };
+  return { ...viewFacts(facts), outcome, status, code: errorCode, refusal, advice: adviceOf(refusal) };
+}
+
+function viewUnanswered({ requestId: _id, ...row }: UnansweredRow) {
+  return { ...row, advice: adviceOf(row.code ?? undefined) ?? null };
 }
 
 function viewFacts({ requestId, endpoint, model, accountId, keyId, durationMs, ...facts }: FinishedRequest) {

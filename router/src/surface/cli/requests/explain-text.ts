@@ -13,16 +13,16 @@ type Ended = NonNullable<Explained["ended"]>;
 
 /** A line has at most 80 characters unless an id or a name is longer. */
 export function explainText(explained: Explained): string {
-  const { id, acceptedAt, running, ended, usage } = explained;
+  const { id, acceptedAt, running, ended, usage, unanswered } = explained;
   const request = running ?? ended;
-  const [first] = usage ?? [];
+  const first = usage?.[0] ?? unanswered;
   const accountId = request?.accountId ?? first?.accountId;
   const keyId = request?.keyId ?? first?.keyId;
   const head = [
     ["request", id],
     ["accepted", acceptedAt],
     ...(request ? [["for", `${request.endpoint}${request.model ? `, ${request.model}` : ""}`]] : []),
-    ...(!request && first ? [["for", first.model]] : []),
+    ...(!request && first?.model ? [["for", first.model]] : []),
     ...(accountId ? [["account", accountId]] : []),
     ...(keyId ? [["key", keyId]] : []),
   ];
@@ -30,7 +30,7 @@ export function explainText(explained: Explained): string {
     ...head.map(([name, value]) => `${name!.padEnd(9)} ${plainText(value!)}`),
     "",
     ...(request ? attemptsOf(request.tried) : forgottenOf(explained)).map((line) => wrapped(line, "  ")),
-    ...(running ? [nowOf(running)] : ended ? endOf(ended) : []).map((line) => wrapped(line)),
+    ...(running ? [nowOf(running)] : ended ? endOf(ended) : storedEndOf(unanswered)).map((line) => wrapped(line)),
     ...failuresOf(explained).map((line) => wrapped(line, "  ")),
     "",
     ...costOf(explained),
@@ -65,11 +65,24 @@ function attemptOf(attempt: Ended["tried"][number], index: number): string[] {
   return lines;
 }
 
+/** How a request without an answer ended, as the database knows it. */
+function storedEndOf(unanswered: Explained["unanswered"]): string[] {
+  if (!unanswered) return [];
+  const { code, advice, status, seconds, requests } = unanswered;
+  if (code === null) return [`The client disconnected after ${inWords(seconds)}, before its answer began.`];
+  const refusal = { outcome: "refused", refusal: code, code, status, seconds, advice: advice ?? undefined } as const;
+  const others =
+    requests > 1 ? [`The database has ${requests} requests alike from this one on, refused within seconds.`] : [];
+  return [...howItEnded({ ...refusal, bytesSent: 0 }), ...whatHelps(refusal), ...others];
+}
+
 function endOf(request: Ended): string[] {
   return [...howItEnded(request), ...whatHelps(request)];
 }
 
-function howItEnded(request: Ended): string[] {
+type End = Pick<Ended, "outcome" | "status" | "code" | "refusal" | "advice" | "seconds" | "bytesSent">;
+
+function howItEnded(request: End): string[] {
   const took = `after ${inWords(request.seconds)}`;
   const sent = `${request.bytesSent} bytes were sent to the client`;
   switch (request.outcome) {
@@ -114,12 +127,12 @@ function nowOf(request: Running): string {
   }
 }
 
-function forgottenOf({ memory: { requests, requestsMax, since }, usage }: Explained): string[] {
+function forgottenOf({ memory: { requests, requestsMax, since }, usage, unanswered }: Explained): string[] {
   const extent = since === null ? "It remembers no requests yet." : `It remembers ${requests}, since ${since}.`;
   const why = `It has restarted, it keeps only the last ${requestsMax}, another router served the request, or the id is wrong.`;
   return [
     `This router does not remember the request. ${why} ${extent}`,
-    ...(usage?.length ? ["The following is from the database."] : []),
+    ...(usage?.length || unanswered ? ["The following is from the database."] : []),
   ];
 }
 

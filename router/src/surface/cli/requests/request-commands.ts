@@ -11,25 +11,40 @@ import { watch, type Scene } from "../watch.ts";
 
 interface RequestsOptions {
   readonly live?: boolean;
+  readonly here?: boolean;
   readonly watch?: boolean;
   readonly account?: string;
   readonly model?: string;
   readonly node?: string;
+  readonly user?: string;
+  readonly key?: string;
+  readonly code?: string;
+  readonly before?: string;
   readonly outcome?: string;
   readonly limit: string;
 }
 
 type Running = Answer<"listRunning">;
 type Ended = Answer<"listEnded">;
+type Past = Answer<"listPast">;
 
-const outcomes = ["answered", "refused", "client-gone", "broken", "timeout", "stalled"];
+const outcomes = ["answered", "refused", "client-gone", "broken", "timeout"];
+
+/** Options of lists from a router's memory. The database knows more. */
+const inMemory = ["live", "here"];
 
 export function addRequestCommands(program: Command, actions: Actions): void {
   const { ask, print } = actions;
   program
     .command("requests")
-    .description("List this router's last ended requests, newest first, or with --live its running ones, oldest first.")
-    .option("--live", "list running requests")
+    .description("List the ended requests of all routers, newest first, or with --live this router's running ones.")
+    .option("--live", "list this router's running requests, oldest first")
+    .addOption(
+      new Option(
+        "--here",
+        "list the last ended requests in this router's memory, also those of unknown keys and of the last seconds",
+      ).conflicts("live"),
+    )
     .option("--watch", "with --live: refresh every second until Ctrl-C")
     .option("--account <account>", `only this account's requests (${accountHelp})`)
     .option("--model <model>", "only requests for this model")
@@ -37,16 +52,24 @@ export function addRequestCommands(program: Command, actions: Actions): void {
     .addOption(
       new Option("--outcome <outcome>", "only requests that ended this way").choices(outcomes).conflicts("live"),
     )
+    .addOption(new Option("--user <user>", "only this user's requests").conflicts(inMemory))
+    .addOption(new Option("--key <key>", "only requests with this key").conflicts(inMemory))
+    .addOption(new Option("--code <code>", "only requests refused with this code").conflicts(inMemory))
+    .addOption(new Option("--before <id>", "only requests before this one, to continue a list").conflicts(inMemory))
     .option("--limit <requests>", "maximum number of requests, at most 1000", "50")
-    .action(async ({ live, watch: wish, outcome, ...query }: RequestsOptions) => {
+    .action(async ({ live, here, watch: wish, outcome, ...query }: RequestsOptions) => {
       const running = async () => ask("listRunning", { query } satisfies Sent);
       if (live && wish) return void (await watch(actions, async () => runningScene(await running())));
       if (live) {
         const seen = await running();
         return print(seen, (width) => runningText(seen, width));
       }
-      const ended = await ask("listEnded", { query: { ...query, outcome } });
-      print(ended, (width) => endedText(ended, width));
+      if (here) {
+        const ended = await ask("listEnded", { query: { ...query, outcome } });
+        return print(ended, (width) => endedText(ended, width));
+      }
+      const past = await ask("listPast", { query: { ...query, outcome } });
+      print(past, (width) => pastText(past, width));
     });
   program
     .command("explain")
@@ -91,7 +114,7 @@ const narrowMax = 132;
 /** The part of an id that is its time in ms. It identifies the request, and `explain` accepts it. */
 const idStart = 13;
 
-/** The first column is the request's id, and the last ones, from ACCOUNT on, are ids, too. */
+/** The first column is the request's id. Wide terminals alone get the columns from ACCOUNT on. */
 function requestTable(
   headers: readonly string[],
   rows: readonly (readonly Cell[])[],
@@ -101,6 +124,20 @@ function requestTable(
   const columns = headers.indexOf("ACCOUNT");
   const narrow = rows.map(([id, ...more]) => [String(id).slice(0, idStart), ...more.slice(0, columns - 1)]);
   return formatTable(headers.slice(0, columns), narrow, width);
+}
+
+function pastText({ items, next, searchedTo, days }: Past, width?: number): string {
+  const rows = items.map((one) => [
+    ...[one.id, one.model, one.outcome, one.status, one.code],
+    ...[one.requests > 1 ? `${one.requests} alike` : inWords(one.seconds), one.credits],
+    ...[one.account.name ?? one.account.id, one.key.id, one.at, one.node, one.promptTokens, one.completionTokens],
+    one.firstTokenSeconds === null ? null : inWords(one.firstTokenSeconds),
+  ]);
+  const narrow = ["ID", "MODEL", "OUTCOME", "STATUS", "REASON", "TOOK", "CREDITS"];
+  const wide = ["ACCOUNT", "KEY", "ACCEPTED", "NODE", "INPUT", "OUTPUT", "FIRST TOKEN"];
+  const older = next === null ? `Requests are listed for ${days} days.` : `Before ${searchedTo}: --before ${next}`;
+  const table = items.length > 0 ? requestTable([...narrow, ...wide], rows, width) : "none";
+  return `${table}\n\n${wrapped(older)}\n${wrapped("Requests of the last seconds and of unknown keys: --here")}`;
 }
 
 function endedText({ items, memory }: Ended, width?: number): string {

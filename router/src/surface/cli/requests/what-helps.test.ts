@@ -19,7 +19,7 @@ function explain(given: Partial<Ended>, failures: Explained["failures"] = []): s
   } as const;
   const ended: Ended = { ...facts, outcome: "refused", status: 400, ...given };
   const memory = { requests: 1, requestsMax: 10_000, since: null };
-  const empty = { usage: [], setAside: [], failures };
+  const empty = { usage: [], setAside: [], unanswered: null, failures };
   return explainText({ id, acceptedAt: facts.acceptedAt, running: null, ended, ...empty, memory });
 }
 
