@@ -22,6 +22,10 @@ export const signedInRoutes: readonly SignedInRoute[] = [
     ...{ name: "usage", icon: "usage", needs: "showUsage" },
   },
   {
+    ...pageRoute("/requests", () => import("./pages/requests/requests-page.tsx")),
+    ...{ name: "requests", icon: "requests", needs: "listRequests" },
+  },
+  {
     ...pageRoute("/models", () => import("./pages/models/models-page.tsx")),
     ...{ name: "models", icon: "models", needs: "listModels" },
   },

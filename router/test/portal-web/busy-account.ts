@@ -7,6 +7,7 @@ import { millicredits } from "@weiche/shared/credits.ts";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import { createRandom } from "@weiche/shared/random.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
+import { refusalCodes } from "../../src/usage/refusal-codes.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
 import { models, type Person, type PortalRig } from "../surface/portal-rig.ts";
 import { makeRecord } from "../usage/usage-records.ts";
@@ -82,12 +83,22 @@ async function tell(
   for (const [code, count] of [
     ["rate_limit_parallel", 41],
     ["context_window_exceeded", 3],
-  ] as const)
+  ] as const) {
+    await pool.query(`insert into unanswered_requests values ($1, $2, $3, $4, 'coder-next', $5, $6, 4, $7)`, [
+      uuidv7(systemClock),
+      accountId,
+      keys[0]!.userId,
+      keys[0]!.id,
+      code,
+      refusalCodes[code].status,
+      count,
+    ]);
     await pool.query(
       `insert into refusals (account_id, key_id, user_id, hour, code, count)
        values ($1, $2, $3, date_trunc('hour', now() - interval '1 hour'), $4, $5)`,
       [accountId, keys[0]!.id, keys[0]!.userId, code, count],
     );
+  }
 }
 
 /** Adds some requests a day for three weeks, including each day of the current period. */

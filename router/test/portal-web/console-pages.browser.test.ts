@@ -103,6 +103,45 @@ test("accounts and people can be blocked by two clicks and unblocked by one", as
   tab.check();
 });
 
+test("requests of all accounts are listed, and each is explained, by mouse and by keyboard", async () => {
+  await using tab = await openSignedIn(visited);
+  const { page } = tab;
+  await page.goto("/accounts?search=globex");
+  await page.getByRole("link", { name: "41 × rate_limit_parallel" }).click();
+  await page.getByRole("heading", { name: "No request matches" }).waitFor();
+  await page.getByRole("button", { name: "Remove the restriction: Reason: too many in parallel" }).click();
+  const row = page.getByRole("row", { name: /Globex small-24b .* refused 503/ });
+  await row.getByRole("button", { name: /^Explain: / }).click();
+  const dialog = page.getByRole("dialog", { name: "What happened to the request" });
+  await dialog.getByText("It was refused.").waitFor();
+  await dialog.getByText("no_node_available").waitFor();
+  await dialog.getByText("There is no usage record", { exact: false }).waitFor();
+  expect(await faultsOf(tab, "an explanation")).toEqual([]);
+  const id = (await dialog.locator("code").first().textContent())!;
+  await dialog.getByRole("button", { name: "Close" }).click();
+  expect(await page.locator("tbody").getByRole("row").count()).toBe(1);
+  await press(page, /^Remove the restriction: Account: /);
+  await page.getByRole("row", { name: /ACME GmbH small-24b/ }).waitFor();
+  await tabTo(page, /^Request id or its start/);
+  await page.keyboard.type(id.slice(0, 20).toUpperCase());
+  await page.keyboard.press("Enter");
+  await dialog.getByText(id).waitFor();
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  tab.check();
+});
+
+test.each([
+  ["dark", "de", 320],
+  ["light", "en", 1280],
+] as const)("in %s, %s, %i pixels wide the page of requests is clean", async (theme, language, width) => {
+  const options = { viewport: { width, height: 900 }, colorScheme: theme };
+  await using tab = await openSignedIn(visited, { language, options });
+  await tab.page.goto("/requests");
+  await tab.page.locator("tbody tr").first().waitFor();
+  expect(await faultsOf(tab, "/requests")).toEqual([]);
+});
+
 test("in light, en, 1280 pixels wide every page is clean, and fetches what it may: 130 kB for nodes, 190 for any other, by three calls", async () => {
   await using tab = await openSignedIn(visited);
   const weights: Record<string, number> = {};

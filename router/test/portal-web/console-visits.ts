@@ -1,5 +1,6 @@
 /** Opens a browser and a console with nodes in every state, for the tests of its pages. */
-import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
+import { systemClock } from "@weiche/shared/time/clock.ts";
+import { asId, uuidv7, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import type { ConsolePage } from "../../src/surface/contract/console.ts";
 import { SlotState, type EngineFailure, type PastSwitch, type SlotView } from "../../src/nodes/node-view.ts";
 import type { NodeDetail } from "../../src/nodes/registry.ts";
@@ -30,6 +31,10 @@ export async function startVisitedConsole(details: () => readonly NodeDetail[] =
     await rig.portal.database.pool.query(
       "insert into refusals (account_id, user_id, key_id, hour, code, count) values ($1, $2, $2, date_trunc('hour', now()), 'rate_limit_parallel', 41)",
       [accountId, id],
+    );
+    await rig.portal.database.pool.query(
+      "insert into unanswered_requests values ($1, $2, $3, $3, 'small-24b', 'no_node_available', 503, 7, 1)",
+      [uuidv7(systemClock), accountId, id],
     );
   }
   const closing = opened.move();

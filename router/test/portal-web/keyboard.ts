@@ -4,8 +4,8 @@ import type { Page } from "./browser.ts";
 const pressesMax = 80;
 
 /** Presses Tab until the focus is on an element of this name: its label, its text, or its field's label. */
-export async function tabTo(page: Page, name: RegExp): Promise<void> {
-  for (let presses = 0; presses < pressesMax; presses++) {
+export async function tabTo(page: Page, name: RegExp, max = pressesMax): Promise<void> {
+  for (let presses = 0; presses < max; presses++) {
     await page.keyboard.press("Tab");
     if (name.test(await focusedName(page))) return;
   }
@@ -13,8 +13,8 @@ export async function tabTo(page: Page, name: RegExp): Promise<void> {
 }
 
 /** Moves to an element by Tab, then presses Enter. */
-export async function press(page: Page, name: RegExp): Promise<void> {
-  await tabTo(page, name);
+export async function press(page: Page, name: RegExp, max = pressesMax): Promise<void> {
+  await tabTo(page, name, max);
   await page.keyboard.press("Enter");
 }
 

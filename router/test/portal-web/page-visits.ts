@@ -10,7 +10,7 @@ import { busyNodes } from "./busy-nodes.ts";
 import { someChanges } from "./some-changes.ts";
 
 const openPages = [
-  ...["/", "/keys", "/usage", "/models", "/chat", "/package", "/start", "/help"],
+  ...["/", "/keys", "/usage", "/requests", "/models", "/chat", "/package", "/start", "/help"],
   ...["/account", "/notices", "/changes"],
 ];
 /** Pages without a sign-in. The two links with a token have expired. */

@@ -1,6 +1,6 @@
 /**
- * Tests usage in a real browser: chart, table, total and the downloaded CSV agree for every filter, also when clocks
- * change.
+ * Tests usage and requests in a real browser: chart, table, total and the downloaded CSV agree for every filter, also when
+ * clocks change.
  */
 import { readFileSync } from "node:fs";
 import { beforeAll, expect, test } from "vitest";
@@ -11,6 +11,9 @@ import { createRandom } from "@weiche/shared/random.ts";
 import { timeZone } from "../../src/subscriptions/billing-period.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
+import { UnansweredRequests } from "../../src/usage/requests/unanswered-requests.ts";
+import { createRefusals } from "../../src/usage/refusal-counts.ts";
+import { systemClock } from "@weiche/shared/time/clock.ts";
 import { startPortal, type Person } from "../surface/portal-rig.ts";
 import { makeRecord } from "../usage/usage-records.ts";
 import { press, tabTo } from "./keyboard.ts";
@@ -153,5 +156,81 @@ test("the lists of keys and users link to their usage", async () => {
     await page.getByRole("list", { name: "Restricted to" }).getByText(chip).waitFor();
     expect(new URL(page.url()).pathname).toBe("/usage");
   }
+  tab.check();
+});
+
+/** A request of Ada's that is refused now. Returns its id. */
+async function refuse(code: "rate_limit_minute" | "timeout", status: number): Promise<string> {
+  const { pool } = portal.database;
+  const of = { accountId: ada.accountId, userId: ada.id, keyId: keys.ada };
+  const unanswered = new UnansweredRequests(pool, systemClock);
+  const refusals = createRefusals(pool, systemClock);
+  const requestId = asId<never>(uuidv7(systemClock));
+  unanswered.add({ requestId, ...of, model: asId("small-24b"), code, status, durationMs: 4 });
+  refusals.count(of, code);
+  await Promise.all([unanswered.flush(), refusals.flush()]);
+  return requestId;
+}
+
+const german = (ms: number) =>
+  Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timeZone).toPlainDateTime();
+
+test("the count of a refusal leads to its requests, each with its id, its reason and what helps [H4]", async () => {
+  await spend(german(Date.now() - 60_000).toString(), 321);
+  const slow = await refuse("timeout", 504);
+  const refused = await refuse("rate_limit_minute", 429);
+  await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
+  const { page } = tab;
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.goto("/");
+  await page.getByRole("link", { name: "1 × 429 too many per minute" }).click();
+  await page.getByRole("heading", { name: "Requests", level: 1 }).waitFor();
+  const only = page.getByRole("list", { name: "Restricted to" });
+  await only.getByText("Reason: too many per minute").waitFor();
+  const rows = page.locator("tbody").getByRole("row");
+  expect(await rows.count()).toBe(1);
+  await page.getByRole("button", { name: /^Details of the request at / }).click();
+  const dialog = page.getByRole("dialog", { name: "Request" });
+  await dialog.getByText(refused, { exact: true }).waitFor();
+  await dialog.getByText("Send fewer requests per minute", { exact: false }).waitFor();
+  await dialog.getByRole("button", { name: "Copy" }).click();
+  await dialog.getByRole("button", { name: "Copied" }).waitFor();
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(refused);
+  expect(await axeFindings(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "Remove the restriction: Reason: too many per minute" }).click();
+  await page.getByRole("row", { name: /small-24b .* 321 \/ 0 321 .* answered 200/ }).waitFor();
+  await page.getByLabel("Result").selectOption("refused");
+  await expect.poll(() => rows.count()).toBe(2);
+  const download = page.waitForEvent("download");
+  await page.getByRole("link", { name: "CSV" }).click();
+  const csv = readFileSync(await (await download).path(), "utf8").split("\r\n");
+  expect(csv.slice(1, -1).map((line) => line.split(",")[1])).toEqual([refused, slow]);
+  tab.check();
+});
+
+test("by keyboard alone, older requests are shown, one is opened and closed, and a search without a match is cleared", async () => {
+  for (let n = 0; n < 51; n++)
+    await spend(german(Date.now() - 7_200_000 - n * 1_000).toString(), 1_000 + n, "ben", "coder-next");
+  await using tab = await openTab(browser, portal.origin, { cookie: ben.cookie });
+  const { page } = tab;
+  await page.goto("/requests?time=24h&model=coder-next");
+  await page.getByRole("row", { name: /1,000 \/ 0/ }).waitFor();
+  expect(await page.locator("tbody").getByRole("row").count()).toBe(50);
+  expect(await page.locator("table").getByText(ben.email).count()).toBe(0); // members see their own requests only
+  await press(page, /^Older$/, 250);
+  await page.getByRole("row", { name: /1,050 \/ 0/ }).waitFor();
+  expect(await page.locator("tbody").getByRole("row").count()).toBe(1);
+  await press(page, /^Details of the request at /);
+  await page.getByRole("dialog", { name: "Request" }).getByText("The whole answer was sent.").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog", { name: "Request" }).waitFor({ state: "detached" });
+  expect(await page.evaluate("document.activeElement.getAttribute('aria-label')")).toMatch(
+    /^Details of the request at /,
+  );
+  await page.goto("/requests?result=broken");
+  await page.getByRole("heading", { name: "No request matches" }).waitFor();
+  await press(page, /^Show all requests$/);
+  await page.getByRole("row", { name: /1,000 \/ 0/ }).waitFor();
   tab.check();
 });

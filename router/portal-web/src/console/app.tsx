@@ -19,6 +19,12 @@ const pages = [
   { path: "/slots", name: "slots", icon: "models", ...loadedPage(() => import("./slots/slots-page.tsx")) },
   { path: "/accounts", name: "accounts", icon: "users", ...loadedPage(() => import("./accounts/accounts-page.tsx")) },
   {
+    path: "/requests",
+    name: "requests",
+    icon: "requests",
+    ...loadedPage(() => import("./requests/requests-page.tsx")),
+  },
+  {
     path: "/pipeline",
     name: "pipeline",
     icon: "pipeline",

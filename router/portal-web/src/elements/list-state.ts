@@ -4,7 +4,7 @@ import { useSearchParams } from "wouter";
 
 export interface ListState {
   readonly get: (name: string) => string | undefined;
-  /** Changes parts of the state, and removes undefined ones. Returns to the first page, unless the page itself changes. */
+  /** Changes parts of the state, and removes undefined ones. Returns to the first page, unless the place itself changes. */
   readonly set: (parts: Parts) => void;
   /** Returns the query of an address with these changes. */
   readonly with: (parts: Parts) => string;
@@ -20,7 +20,7 @@ type Parts = Readonly<Record<string, string | undefined>>;
 
 function changed(before: URLSearchParams, parts: Parts): URLSearchParams {
   const next = new URLSearchParams(before);
-  if (!("page" in parts)) next.delete("page");
+  for (const place of ["page", "before"]) if (!(place in parts)) next.delete(place);
   for (const [name, value] of Object.entries(parts)) {
     if (value === undefined || value === "") next.delete(name);
     else next.set(name, value);
@@ -44,7 +44,7 @@ export function useListState(): ListState {
     search: get("search"),
     sort: get("sort"),
     order: order === "asc" || order === "desc" ? order : undefined,
-    isFiltered: [...params.keys()].some((name) => !["page", "sort", "order", "regenerate"].includes(name)),
+    isFiltered: [...params.keys()].some((name) => !["page", "before", "sort", "order", "regenerate"].includes(name)),
   };
 }
 

@@ -10,6 +10,7 @@ import { notices } from "./de/notices.ts";
 import { overview } from "./de/overview.ts";
 import { packages } from "./de/package.ts";
 import { problems } from "./de/problems.ts";
+import { requests } from "./de/requests.ts";
 import { shell } from "./de/shell.ts";
 import { signIn } from "./de/sign-in.ts";
 import { start } from "./de/start.ts";
@@ -29,6 +30,7 @@ export const de: Messages = {
   overview,
   packages,
   problems,
+  requests,
   shell,
   signIn,
   start,

@@ -10,6 +10,7 @@ import { notices } from "./en/notices.ts";
 import { overview } from "./en/overview.ts";
 import { packages } from "./en/package.ts";
 import { problems } from "./en/problems.ts";
+import { requests } from "./en/requests.ts";
 import { shell } from "./en/shell.ts";
 import { signIn } from "./en/sign-in.ts";
 import { start } from "./en/start.ts";
@@ -28,6 +29,7 @@ export const en = {
   overview,
   packages,
   problems,
+  requests,
   shell,
   signIn,
   start,

@@ -207,6 +207,7 @@ export const requestsContract = {
     query: object({
       ...listFilter,
       ...{ account: Type.Optional(accountName), user: Type.Optional(userName), key: Type.Optional(keyName) },
+      keyId: Type.Optional(id),
       node: Type.Optional(Type.String({ maxLength: 200 })),
       ...listStep,
     }),

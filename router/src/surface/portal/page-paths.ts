@@ -4,6 +4,7 @@ export const pagePaths = [
   "/keys",
   "/start",
   "/usage",
+  "/requests",
   "/package",
   "/audit",
   "/models",

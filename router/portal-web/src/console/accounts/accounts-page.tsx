@@ -1,5 +1,6 @@
 /** The page of accounts: their packages, use and refusals, and the blocking of accounts and people. */
 import { useState } from "react";
+import { Link } from "wouter";
 import type { ConsoleAccount } from "../../../../src/surface/contract/console.ts";
 import { Badge } from "../../elements/badge.tsx";
 import { Button } from "../../elements/button.tsx";
@@ -105,14 +106,16 @@ function useColumns(onManage: (account: ConsoleAccount) => void): readonly Colum
     {
       name: "refused",
       title: columns.refused,
-      cell: ({ refused }) =>
+      cell: ({ id, refused }) =>
         refused.length === 0 ? (
           t.shell.none
         ) : (
           <ul className="refused number">
             {refused.map(({ code, count }) => (
               <li key={code}>
-                {format.number(count)} × <code>{code}</code>
+                <Link to={`/requests?time=24h&account=${id}&code=${code}`} title={c.accounts.showRefused}>
+                  {format.number(count)} × <code>{code}</code>
+                </Link>
               </li>
             ))}
           </ul>

@@ -39,6 +39,7 @@ export const shell: Shape<typeof english> = {
     start: "Erster Aufruf",
     keys: "Schlüssel",
     usage: "Verbrauch",
+    requests: "Anfragen",
     package: "Paket",
     users: "Benutzer",
     models: "Modelle",

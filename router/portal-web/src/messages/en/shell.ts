@@ -36,6 +36,7 @@ export const shell = {
     start: "First call",
     keys: "Keys",
     usage: "Usage",
+    requests: "Requests",
     package: "Package",
     users: "Users",
     models: "Models",

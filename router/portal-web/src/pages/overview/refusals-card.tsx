@@ -1,4 +1,5 @@
 /** Refusals of the last day, with advice. */
+import { Link } from "wouter";
 import { useRead } from "../../api/queries.ts";
 import { Loaded } from "../../elements/loaded.tsx";
 import { useTexts } from "../../messages/messages.ts";
@@ -22,10 +23,10 @@ export function RefusalsCard() {
             <ul className="rows">
               {refusals.codes.map((row) => (
                 <li key={row.code}>
-                  <span>
+                  <Link to={`/requests?time=24h&code=${row.code}`}>
                     <strong className="number">{t.overview.times(format.number(row.count))}</strong> {row.status}{" "}
                     {codes[row.code] ?? row.code}
-                  </span>
+                  </Link>
                   <small>{advice[row.advice] ?? advice["other"]}</small>
                 </li>
               ))}

@@ -1,12 +1,12 @@
 /** The controls for the days, the grouping and the filters of usage. */
-import { Button } from "../../elements/button.tsx";
-import { Icon } from "../../elements/icons.tsx";
+import type { ChosenFilter } from "../../elements/chosen-filters.tsx";
+import { longKeyName } from "../../elements/requests/key-name.ts";
 import type { ListState } from "../../elements/list-state.ts";
-import { useTexts } from "../../messages/messages.ts";
+import { useTexts, type Texts } from "../../messages/messages.ts";
 import { germanDay } from "../../time/german-day.ts";
 import { useNow } from "../../time/now.ts";
 import { periodChoices, type UsageDays } from "./usage-period.ts";
-import { keyName, type Usage, type UsagePart } from "./usage-table.tsx";
+import type { Usage, UsagePart } from "./usage-table.tsx";
 
 interface FilterProps {
   readonly list: ListState;
@@ -64,37 +64,12 @@ export function UsageFilters({ list, days, offered, by }: FilterProps) {
   );
 }
 
-/** Shows the active filters, or nothing. */
-export function ChosenFilters({ filter, list }: { readonly filter: Usage["filter"]; readonly list: ListState }) {
-  const texts = useTexts();
-  const { t } = texts;
-  const { model, key, user } = filter;
-  const chosen = [
-    ...(model === null ? [] : [{ name: "model", text: model }]),
-    ...(key === null
-      ? []
-      : [{ name: "key", text: `${keyName(key, texts)}${key.lastFour ? ` …${key.lastFour}` : ""}` }]),
-    ...(user === null ? [] : [{ name: "user", text: user.email ?? t.usage.deletedUser }]),
-  ] as const;
-  if (chosen.length === 0) return null;
-  return (
-    <ul className="chosen" aria-label={t.usage.only}>
-      {chosen.map(({ name, text }) => {
-        const what = `${t.usage.parts[name as UsagePart]}: ${text}`;
-        return (
-          <li key={name}>
-            <span>{what}</span>
-            <Button
-              kind="quiet"
-              className="icon-only"
-              aria-label={t.usage.removeOnly(what)}
-              onClick={() => list.set({ [name]: undefined })}
-            >
-              <Icon name="close" />
-            </Button>
-          </li>
-        );
-      })}
-    </ul>
-  );
+/** Names the filters that the rows have. */
+export function chosenFilters({ model, key, user }: Usage["filter"], texts: Texts): readonly ChosenFilter[] {
+  const { parts, deletedUser } = texts.t.usage;
+  return [
+    ...(model === null ? [] : [{ name: "model", text: `${parts.model}: ${model}` }]),
+    ...(key === null ? [] : [{ name: "key", text: `${parts.key}: ${longKeyName(key, texts)}` }]),
+    ...(user === null ? [] : [{ name: "user", text: `${parts.user}: ${user.email ?? deletedUser}` }]),
+  ];
 }

@@ -3,6 +3,7 @@ import { mainSums } from "../../../../src/usage/usage-columns.ts";
 import { useRead } from "../../api/queries.ts";
 import { addressOf } from "../../api/client.ts";
 import { ButtonLink } from "../../elements/button.tsx";
+import { ChosenFilters } from "../../elements/chosen-filters.tsx";
 import { Empty } from "../../elements/empty.tsx";
 import { germanDay, isGermanMidnight } from "../../time/german-day.ts";
 import { Icon } from "../../elements/icons.tsx";
@@ -15,7 +16,7 @@ import { useMay } from "../../session/session.ts";
 import { dayBars } from "./day-bars.ts";
 import { UsageChart } from "./usage-chart.tsx";
 import { daysBetween, usageDays, type UsageDays } from "./usage-period.ts";
-import { ChosenFilters, UsageFilters } from "./usage-filters.tsx";
+import { chosenFilters, UsageFilters } from "./usage-filters.tsx";
 import { usageFilter } from "./usage-filter.ts";
 import { partName, UsageTable, type Usage, type UsagePart } from "./usage-table.tsx";
 
@@ -26,7 +27,8 @@ const refreshMs = 60_000;
 const chartRowsMax = 200;
 
 export default function UsagePage() {
-  const { t, format } = useTexts();
+  const texts = useTexts();
+  const { t, format } = texts;
   const list = useListState();
   const seesOthers = useMay()("listUsers");
   const days = usageDays(list.get, germanDay(useNow()));
@@ -57,7 +59,7 @@ export default function UsagePage() {
       }
     >
       <UsageFilters list={list} days={days} offered={offered} by={by} />
-      {read.data && <ChosenFilters filter={read.data.filter} list={list} />}
+      {read.data && <ChosenFilters chosen={chosenFilters(read.data.filter, texts)} list={list} />}
       <Loaded read={read}>
         {(usage) =>
           usage.total === 0 ? (

@@ -4,6 +4,7 @@ import { Link } from "wouter";
 import { mainSums } from "../../../../src/usage/usage-columns.ts";
 import type { Answer } from "../../api/client.ts";
 import type { ListState } from "../../elements/list-state.ts";
+import { keyName } from "../../elements/requests/key-name.ts";
 import { Pages, Table, type Column } from "../../elements/table.tsx";
 import { useTexts, type Texts } from "../../messages/messages.ts";
 import { shareOf } from "../../messages/format.ts";
@@ -114,10 +115,6 @@ function Only({ name, value, state, children }: OnlyProps) {
       </Link>
     </strong>
   );
-}
-
-export function keyName(key: NonNullable<Row["key"]>, { t }: Texts): string {
-  return key.kind === "test-chat" ? t.usage.testChat : (key.name ?? t.shell.unknown);
 }
 
 /** The name of the row's model, key or user, distinct from those of other rows. Empty without one. */

@@ -47,13 +47,17 @@ export function listHandlers(deps: HandlerDeps): Handlers<ListContract> {
       return exportCsv(call, clock, exports, { fileName: `requests-${germanDay(clock.now())}.csv`, lines });
     },
 
-    async listPast({ query: { account, user, key, node, before, limit, ...asked } }) {
+    async listPast({ query: { account, user, key, keyId, node, before, limit, ...asked } }) {
       const ofUser = user === undefined ? undefined : await userNamed(database, user);
       const accountId = account === undefined ? ofUser?.accountId : await accountNamed(database, account);
       const ofKey = key === undefined ? undefined : await keyNamed(database, key, { accountId, userId: ofUser?.id });
       const filter: RequestFilter = {
         ...spanOf(asked, deps),
-        ...{ accountId: accountId ?? ofKey?.accountId, userId: ofUser?.id, keyId: ofKey?.id },
+        ...{
+          accountId: accountId ?? ofKey?.accountId,
+          userId: ofUser?.id,
+          keyId: ofKey?.id ?? (keyId === undefined ? undefined : asId<KeyId>(keyId)),
+        },
         node: node === undefined ? undefined : nodeMeant(node, fleet),
       };
       const found = await search(deps, filter, limit, before);
