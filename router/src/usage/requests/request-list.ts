@@ -14,7 +14,7 @@ import { lowestId } from "../usage-days.ts";
  * How a listed request ended. `broken`: the service failed, so the request cost nothing. `timeout`: a limit ended the
  * answer.
  */
-export type ListedOutcome = "answered" | "refused" | "client-gone" | "timeout" | "broken";
+type ListedOutcome = "answered" | "refused" | "client-gone" | "timeout" | "broken";
 
 export interface RequestFilter {
   /** Undefined means all accounts. */
