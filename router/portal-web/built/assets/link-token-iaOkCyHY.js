@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:router/portal-web/built/assets/link-token-iaOkCyHY.js
-import{g as e,m as t}from"./messages-vltWrATR.js";var n=e(t(),1);function r(){let[e,t]=(0,n.useState)(()=>a(location.hash)??i());return(0,n.useEffect)(()=>{e&&location.hash&&history.replaceState({link:`#${e}`},``,location.pathname);let n=()=>t(a(location.hash));return addEventListener(`hashchange`,n),()=>removeEventListener(`hashchange`,n)},[e]),e}function i(){return a(history.state?.link??``)}function a(e){return/^#([\w-]{43})$/.exec(e)?.[1]}export{r as t};
-========
-import{g as e,m as t}from"./messages-Dfq8LLnV.js";var n=e(t(),1);function r(){let[e,t]=(0,n.useState)(()=>a(location.hash)??i());return(0,n.useEffect)(()=>{e&&location.hash&&history.replaceState({link:`#${e}`},``,location.pathname);let n=()=>t(a(location.hash));return addEventListener(`hashchange`,n),()=>removeEventListener(`hashchange`,n)},[e]),e}function i(){return a(history.state?.link??``)}function a(e){return/^#([\w-]{43})$/.exec(e)?.[1]}export{r as t};
->>>>>>>> f8581d78 (docs, router: pages and built portal with single requests):router/portal-web/built/assets/link-token-CdDso0a9.js
