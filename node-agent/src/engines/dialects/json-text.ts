@@ -108,7 +108,7 @@ const specialInString = /["\\\p{Cc}]/gu;
 const specialBetween = /["{}[\]:,]/g;
 
 /** Mends a whole text. What follows the value stays. */
-export function mendedJson(text: string): string {
+function mendedJson(text: string): string {
   const json = new JsonText();
   return json.push(text) + json.rest;
 }
