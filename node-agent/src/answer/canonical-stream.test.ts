@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { AnswerFull } from "./answer-full.ts";
+import { AnswerFull } from "./collected.ts";
 import type { ChoiceDelta } from "../engines/dialects/dialect.ts";
 import { CanonicalStream, type AnswerSink } from "./canonical-stream.ts";
 

@@ -1,8 +1,8 @@
 /** The memory of a collected answer is limited. */
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { expect, test } from "vitest";
-import { AnswerFull } from "./answer-full.ts";
 import type { AnswerWriter } from "./answer-writer.ts";
+import { AnswerFull } from "./collected.ts";
 import { chatBody } from "./chat-body.ts";
 import { completionBody } from "./completion-body.ts";
 

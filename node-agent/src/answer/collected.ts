@@ -1,4 +1,8 @@
-import { AnswerFull } from "./answer-full.ts";
+/**
+ * Thrown when an answer reaches one of our limits. The answer then ends as it would at the end of its context window,
+ * complete and billed.
+ */
+export class AnswerFull extends Error {}
 
 /**
  * Large enough for an answer that fills any context window, with the log probabilities of 20 alternatives for each token.

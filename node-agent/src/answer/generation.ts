@@ -9,7 +9,7 @@ import type { Dialect, EngineChunk } from "../engines/dialects/dialect.ts";
 import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
 import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
 import { RequiredCalls } from "../engines/dialects/required-calls.ts";
-import { AnswerFull } from "./answer-full.ts";
+import { AnswerFull } from "./collected.ts";
 import type { AnswerWriter } from "./answer-writer.ts";
 import { CanonicalStream } from "./canonical-stream.ts";
 import { chatBody } from "./chat-body.ts";

@@ -25,7 +25,7 @@
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import type { ToolCallPiece } from "../engines/dialects/dialect.ts";
 import { JsonText, unwrapped } from "../engines/dialects/json-text.ts";
-import { AnswerFull } from "./answer-full.ts";
+import { AnswerFull } from "./collected.ts";
 
 export interface CanonicalToolCall {
   readonly index: number;
