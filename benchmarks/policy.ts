@@ -104,6 +104,8 @@ function pageOf(all: readonly Row[]): readonly string[] {
     "",
     "Each cell: before → now. ![waits](policy.svg)",
     "",
+    `Of 100 requests, at most ${mostSwitching(all)} get \`model_switching\` now. The other 503 are \`overloaded\`: the request has waited for \`waiterSeconds\` (300 s), because more is asked than the slot can serve.`,
+    "",
     "## Minimum residency",
     "",
     "The minimum residency is the time for which an idle model keeps its slot while requests wait for another model ([decision 53](../../docs/decisions/0053-minimum-residency.md)). The table has the mean wait in seconds and, in brackets, the switches per hour, of one seed.",
@@ -111,6 +113,10 @@ function pageOf(all: readonly Row[]): readonly string[] {
     ...residencyTable(),
     "",
   ];
+}
+
+function mostSwitching(all: readonly Row[]): number {
+  return Math.max(...all.flatMap(({ now }) => now.map(({ switching }) => switching)));
 }
 
 function both(row: Row, key: keyof Measured, unit = ""): string {

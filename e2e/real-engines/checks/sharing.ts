@@ -9,10 +9,16 @@ import { counting, whole } from "./answers.ts";
 import { longAnswer } from "./long-answer.ts";
 import { served } from "./served.ts";
 
-/** The longest gap in a stream that another client's schema may cause. */
+/** The longest gap in a stream that another client's schema may cause, on a machine without other work. */
 const gapMsMax = 250;
+/** Other work of the machine also delays streams. A gap may be this many times the longest gap of a stream alone. */
+const gapsAloneMax = 3;
 /** If an attack has no answer by then, it has stopped the engine. */
-const attackMsMax = 10_000;
+const attackMsMax = 60_000;
+/** A costly schema delays streams each time, other work does not. */
+const triesMax = 3;
+/** How long a stream alone is measured before each attack. */
+const aloneMsMin = 1_000;
 const crowd = 50;
 /** Schemas that are costly for one kind of engine, which refuses them. The last is refused unread for its many values. */
 const attacks: readonly CostlySchema[] = [
@@ -60,29 +66,46 @@ export const sharing: readonly Check[] = [
     boundMs: 600_000,
     async run(service) {
       const attacker = await service.account();
-      const alone = await longestGapMs(service, () => sleep(2_000));
       const gaps: string[] = [];
       const wrong: string[] = [];
-      for (const { name, schema } of attacks) {
-        const pid = service.pidOf(first)!;
-        const format = { type: "json_schema", json_schema: { name: "answer", schema } };
-        const signal = AbortSignal.timeout(attackMsMax);
-        let status = 0;
-        const gapMs = await longestGapMs(service, async () => {
-          const asked = { response_format: format, max_tokens: 20 };
-          ({ status } = await service.chat("Hi", asked, { account: attacker, signal }));
-        });
-        const gap = gapMs === Infinity ? "a stream cut" : `${gapMs} ms`;
-        gaps.push(`${name}: ${status === 0 ? "no answer" : status}, ${gap}`);
-        const isServed = (status === 400 || status === 200) && gapMs <= gapMsMax && service.pidOf(first) === pid;
-        if (!isServed) wrong.push(gaps.at(-1)!);
-        if (status === 0) await replaceEngine(service, pid);
+      for (const attack of attacks) {
+        let tried = await tryAttack(service, attacker, attack);
+        for (let tries = 1; !tried.isServed && tried.isSlow && tries < triesMax; tries++)
+          tried = await tryAttack(service, attacker, attack);
+        gaps.push(tried.said);
+        if (!tried.isServed) wrong.push(tried.said);
       }
-      expect(wrong.length === 0, `200 or 400, and gaps up to ${gapMsMax} ms (alone: ${alone} ms)`, wrong.join("; "));
-      return `longest gap alone ${alone} ms; ${gaps.join("; ")}`;
+      expect(
+        wrong.length === 0,
+        `200 or 400, and gaps up to ${gapMsMax} ms, or ${gapsAloneMax} times a gap alone`,
+        wrong.join("; "),
+      );
+      return gaps.join("; ");
     },
   },
 ];
+
+/** Sends one costly schema while another client reads a stream. `isSlow`: the only fault is a gap in that stream. */
+async function tryAttack(service: Service, account: Account, { name, schema }: CostlySchema) {
+  const pid = service.pidOf(first)!;
+  const reader = await service.account();
+  const aloneMs = await longestGapMs(service, reader, () => sleep(aloneMsMin));
+  const format = { type: "json_schema", json_schema: { name: "answer", schema } };
+  const signal = AbortSignal.timeout(attackMsMax);
+  let status = 0;
+  const gapMs = await longestGapMs(service, reader, async () => {
+    const asked = { response_format: format, max_tokens: 20 };
+    ({ status } = await service.chat("Hi", asked, { account, signal }));
+  });
+  const isAnswered = (status === 400 || status === 200) && gapMs < Infinity && service.pidOf(first) === pid;
+  if (status === 0) await replaceEngine(service, pid);
+  const gap = gapMs === Infinity ? "a stream cut" : `${gapMs} ms (alone ${aloneMs} ms)`;
+  return {
+    said: `${name}: ${status === 0 ? "no answer" : status}, ${gap}`,
+    isServed: isAnswered && gapMs <= Math.max(gapMsMax, gapsAloneMax * aloneMs),
+    isSlow: isAnswered,
+  };
+}
 
 /** Kills an engine that does not answer after an attack, so that later checks get a new one. */
 async function replaceEngine(service: Service, pid: number): Promise<void> {
@@ -93,8 +116,7 @@ async function replaceEngine(service: Service, pid: number): Promise<void> {
 }
 
 /** Returns the longest gap in a victim's streams during an attack, or Infinity if a stream was cut or refused. */
-async function longestGapMs(service: Service, attack: () => Promise<void>): Promise<number> {
-  const account = await service.account();
+async function longestGapMs(service: Service, account: Account, attack: () => Promise<void>): Promise<number> {
   let longestMs = 0;
   let victim = longAnswer(service, {}, { account });
   await victim.begun;
