@@ -3,7 +3,7 @@ from openai import OpenAI
 from pydantic import BaseModel
 from service import *
 
-versions("instructor")
+versions("instructor", "openai")
 
 
 class Person(BaseModel):

@@ -1,3 +1,7 @@
+import os
+
+# It reads its table of models from its package instead of downloading it.
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 import litellm
 from service import *
 

@@ -1,4 +1,4 @@
-"""What every client script uses: where the service is, and how results are printed for clients.ts."""
+"""What every client program in Python uses: where the service is, and how results are printed."""
 
 import os
 from importlib.metadata import version
