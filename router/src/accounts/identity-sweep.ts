@@ -1,6 +1,7 @@
-/** Deletes expired sessions, reset links and attempts, and retires dead keys. None of them has an effect any more. */
+/** Deletes expired sessions, reset links and attempts, and surplus notices, and retires dead keys. None has an effect any more. */
 import { instantText, type Database } from "../db/database.ts";
 import { forgottenMs } from "../sign-in/attempt-rules.ts";
+import { dropOldNotices } from "./notices.ts";
 import { retireOldKeys } from "./retired-keys.ts";
 import { idleMsMax } from "../sign-in/sessions.ts";
 
@@ -14,4 +15,5 @@ export async function sweepIdentity(database: Database, nowMs: number, deadKeyDa
     now,
   ]);
   await retireOldKeys(database, nowMs, deadKeyDays);
+  await dropOldNotices(database);
 }

@@ -1,6 +1,7 @@
 /** Notices of keys that expire and trials that end within a week. */
 import type { Pool } from "pg";
 import { instantText } from "../db/database.ts";
+import { renewsNotice } from "./notices.ts";
 
 const noticeDays = 7;
 
@@ -15,15 +16,15 @@ export async function noticeWhatIsDue(pool: Pool, nowMs: number): Promise<number
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
 const isoText = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** A key whose whole life is at most a week gets no notice. */
+/** A key whose whole life is at most a week gets no notice. A changed expiry renews the notice. */
 const expiringKeys = `
   insert into notices (account_id, kind, event, user_id, key_id, facts, created_at)
-  select account_id, 'key-expiring', id || ' ' || ${epochMs("expires_at")}, user_id, id,
+  select account_id, 'key-expiring', id, user_id, id,
     jsonb_build_object('expiresAt', ${isoText("expires_at")}), $1::timestamptz
   from api_keys
   where revoked_at is null and expires_at > $1 and expires_at <= $2
     and expires_at - created_at > interval '${noticeDays} days'
-  on conflict do nothing`;
+  ${renewsNotice}`;
 
 const endingTrials = `
   insert into notices (account_id, kind, event, facts, created_at)

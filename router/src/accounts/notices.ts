@@ -8,6 +8,20 @@ import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
 import type { Schema, NoticeKind } from "../db/schema.ts";
 
+/**
+ * The newest notices of an account that are kept and listed. Those of the account's key limits alone can be 25 for each
+ * user and billing period.
+ */
+export const noticesMax = 10_000;
+const noticesPerStep = 5_000;
+
+/**
+ * The end of an `insert into notices` whose facts a person can change as often as he likes: the account keeps one notice
+ * of the event, which becomes new again.
+ */
+export const renewsNotice = `on conflict (account_id, kind, event) do update
+  set facts = excluded.facts, created_at = excluded.created_at where notices.facts is distinct from excluded.facts`;
+
 interface NewNotice {
   readonly accountId: AccountId;
   readonly kind: NoticeKind;
@@ -59,9 +73,24 @@ export async function markRead(
   const chosen = ids === undefined ? sql`true` : sql`id = any(${ids}::uuid[])`;
   await sql`
     insert into notice_reads (user_id, notice_id, read_at)
-    select ${viewer.userId}::uuid, id, ${instantText(nowMs)} from (${visible(viewer, nowMs)}) seen
+    select ${viewer.userId}::uuid, id, greatest(${instantText(nowMs)}::timestamptz, at) from (${visible(viewer, nowMs)}) seen
     where not read and ${chosen}
-    on conflict do nothing`.execute(kysely);
+    on conflict (user_id, notice_id) do update set read_at = excluded.read_at`.execute(kysely);
+}
+
+/** Deletes the notices of each account beyond the newest `noticesMax`, some in each step. */
+export async function dropOldNotices({ kysely }: Database): Promise<void> {
+  const { rows } = await sql<{ accountId: AccountId }>`
+    select account_id from notices group by account_id having count(*) > ${noticesMax}`.execute(kysely);
+  for (const { accountId } of rows) {
+    const surplus = sql`select id from notices where account_id = ${accountId}
+      order by created_at desc, id desc offset ${noticesMax} limit ${noticesPerStep}`;
+    let dropped = noticesPerStep;
+    while (dropped === noticesPerStep) {
+      const { numAffectedRows } = await sql`delete from notices where id in (${surplus})`.execute(kysely);
+      dropped = Number(numAffectedRows ?? 0n);
+    }
+  }
 }
 
 /** Adds the notices that do not exist yet and returns their number. */
@@ -92,7 +121,7 @@ function solved(nowMs: number): RawBuilder<boolean> {
     where s.account_id = n.account_id and s.started_at <= ${now} and (s.ended_at is null or s.ended_at > ${now}) and ${condition})`;
   const ofQuota = sql`${fact("periodEnd")} <= ${now} or ${later} or not ${running(sql`s.package = n.facts ->> 'package'`)}`;
   const isExhausted = sql`exists (select from accounts a where a.id = n.account_id and a.exhausted_until > ${now})`;
-  // A raised limit that is reached again has a notice of its own.
+  // A changed limit that is reached again renews the notice.
   const ofLimit = (of: "k" | "u") => sql`coalesce(${sql.ref(`${of}.limit_reached_until`)} <= ${now}, true)
     or (n.facts ->> 'limit')::numeric * 1000 is distinct from ${sql.ref(`${of}.credit_limit`)}`;
   return sql<boolean>`case
@@ -112,13 +141,14 @@ function visible(
 ): RawBuilder<unknown> {
   return sql`
     select n.id, n.kind, n.created_at as at, n.facts, n.user_id, u.email, n.key_id, k.name as key_name, k.last_four,
-      r.notice_id is not null or ${solved(nowMs)} as read
-    from notices n
+      coalesce(r.read_at >= n.created_at, false) or ${solved(nowMs)} as read
+    from (select * from notices
+      where account_id = ${accountId} and (${seesAll} or user_id is null or user_id = ${userId}::uuid)
+      order by created_at desc, id desc limit ${noticesMax}) n
     left join users u on u.id = n.user_id
     left join api_keys k on k.id = n.key_id
     left join notice_reads r on r.notice_id = n.id and r.user_id = ${userId}::uuid
-    where n.account_id = ${accountId} and (${seesAll} or n.user_id is null or n.user_id = ${userId}::uuid)
-      and k.revoked_at is null
+    where k.revoked_at is null
       and n.created_at >= coalesce((select v.created_at from users v where v.id = ${userId}::uuid), '-infinity')`;
 }
 

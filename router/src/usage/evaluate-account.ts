@@ -3,7 +3,7 @@ import { sql, type RawBuilder, type Transaction } from "kysely";
 import type { Pool } from "pg";
 import { formatCredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
-import { addNotices } from "../accounts/notices.ts";
+import { addNotices, renewsNotice } from "../accounts/notices.ts";
 import { quotaOf } from "../subscriptions/packages.ts";
 import { bookedTerms } from "../subscriptions/subscription-rules.ts";
 import { periodOf, readSubscription } from "../subscriptions/subscription.ts";
@@ -121,7 +121,7 @@ function beyondLimit(scope: "user" | "key", start: string): RawBuilder<boolean> 
       and t.scope = ${scope} and t.subject = x.id::text), 0), false)`;
 }
 
-/** Adds a notice for each blocked user and key, once per billing period and limit, because limits may be raised. */
+/** Adds a notice for each blocked user and key, once per billing period. A changed limit renews it. */
 async function noticeLimits(
   transaction: Transaction<Schema>,
   accountId: AccountId,
@@ -133,12 +133,12 @@ async function noticeLimits(
   for (const [kind, [table, userId, keyId]] of Object.entries(columns)) {
     const { numAffectedRows } = await sql`
       insert into notices (account_id, kind, event, user_id, key_id, facts, created_at)
-      select x.account_id, ${kind}, concat_ws(' ', x.id, ${String(periodStartMs)}::text, x.credit_limit),
+      select x.account_id, ${kind}, concat_ws(' ', x.id, ${String(periodStartMs)}::text),
         ${sql.raw(userId!)}, ${sql.raw(keyId!)},
         jsonb_build_object('limit', (x.credit_limit / 1000.0)::numeric(20, 3)::text, 'periodEnd', ${end}::text), ${now}::timestamptz
       from ${sql.table(table!)} x
       where x.account_id = ${accountId} and x.limit_reached_until > ${now}::timestamptz and x.credit_limit is not null
-      on conflict do nothing`.execute(transaction);
+      ${sql.raw(renewsNotice)}`.execute(transaction);
     added += Number(numAffectedRows ?? 0n);
   }
   return added;

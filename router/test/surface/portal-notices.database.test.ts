@@ -7,6 +7,7 @@ import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type KeyId, type ModelId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { sweepIdentity } from "../../src/accounts/identity-sweep.ts";
 import { announceCatalogue } from "../../src/accounts/notices-catalogue.ts";
 import { createEvaluator, type Evaluator } from "../../src/usage/evaluator.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
@@ -114,7 +115,7 @@ describe("notices", () => {
     });
   });
 
-  test("of a reached limit reach its user and administrators, and come again for a raised limit", async () => {
+  test("of a reached limit reach its user and administrators, and are new again for a raised limit", async () => {
     await portal.accounts.users.update(ben.id, { creditLimit: millicredits(100_000n) });
     await portal.accounts.keys.update(bensKey, { creditLimit: millicredits(50_000n) });
     await spend(60, ben, bensKey);
@@ -122,14 +123,50 @@ describe("notices", () => {
     expect((await seenBy(anna)).items).toMatchObject([
       { kind: "key-limit", user: { email: ben.email }, key: { name: "batch" }, facts: { limit: "50.000" } },
     ]);
+    await portal.send("POST", "/notices/read", {}, ben);
+    expect(await seenBy(ben)).toMatchObject({ unread: 0 });
     await spend(60, ben, bensKey);
+    clock.advance(60_000);
     await evaluator.evaluate();
     await portal.accounts.keys.update(bensKey, { creditLimit: millicredits(110_000n) });
+    clock.advance(60_000);
     await evaluator.evaluate();
-    expect((await kinds(ben)).toSorted()).toEqual(["key-limit", "key-limit", "user-limit"]);
+    expect(await seenBy(ben)).toMatchObject({
+      unread: 2,
+      items: [{ kind: "key-limit", facts: { limit: "110.000" } }, { kind: "user-limit" }],
+    });
     const cleo = await portal.newUser(ada, "member");
     expect(await kinds(cleo)).toEqual([]);
     expect(await kinds(await portal.newAccount("Other"))).toEqual([]);
+  });
+
+  test("of limits and ends that a person changes each minute do not pile up", async () => {
+    const month = await portal.accounts.keys.create(ben.id, { name: "month", expiresMs: clock.now() + 30 * dayMs });
+    await spend(60, ben, bensKey);
+    clock.advance(24 * dayMs);
+    for (let minute = 1; minute <= 5; minute++) {
+      await portal.accounts.keys.update(bensKey, { creditLimit: millicredits(BigInt(minute)) });
+      await portal.accounts.users.update(ben.id, { creditLimit: millicredits(BigInt(minute)) });
+      await portal.accounts.keys.update(month.id, { expiresMs: clock.now() + dayMs });
+      clock.advance(60_000);
+      await evaluator.evaluate();
+    }
+    expect((await kinds(ben)).toSorted()).toEqual(["key-expiring", "key-limit", "user-limit"]);
+  });
+
+  test("beyond the newest 10,000 of an account are not listed, and removed by the sweep", async () => {
+    await portal.database.pool.query(
+      `insert into notices (account_id, kind, event, facts, created_at)
+       select $1, 'trial-ending', 'old ' || n, '{"endsAt": "2026-12-13T23:00:00Z"}', now() - interval '1 day' * n from generate_series(1, 10010) n`,
+      [ada.accountId],
+    );
+    const count = async () =>
+      (await portal.database.pool.query("select 1 from notices where account_id = $1", [ada.accountId])).rowCount;
+    await portal.database.pool.query("update users set created_at = '-infinity' where id = $1", [anna.id]);
+    expect((await seenBy(anna)).total).toBe(10_000);
+    await sweepIdentity(portal.database, clock.now(), 90);
+    expect([await count(), (await seenBy(anna)).total]).toEqual([10_000, 10_000]);
+    await portal.database.pool.query("delete from notices where account_id = $1", [ada.accountId]);
   });
 
   test("of an expiring key come a week before, unless it was made for less time or is revoked", async () => {
