@@ -314,7 +314,7 @@ describe("notices", () => {
     await keys.update(bensKey, { creditLimit: millicredits(60_000n) });
     await evaluator.evaluate();
     expect(await unread()).toEqual(["key-expiring", "key-limit", "quota-100"]); // of the new limit
-    expect((await kinds(ada)).filter((kind: string) => kind === "key-limit")).toHaveLength(2);
+    expect((await kinds(ada)).filter((kind: string) => kind === "key-limit")).toHaveLength(1);
     await keys.update(bensKey, { creditLimit: null });
     await keys.update(dying, { expiresMs: clock.now() + 60 * dayMs });
     await subscriptions.change(ada.accountId, { action: "upgrade", package: "Pro" });
