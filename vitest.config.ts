@@ -33,7 +33,7 @@ const unit = { name: "unit", include: ["**/*.test.ts"] };
 
 /** Files that take more than 40 seconds. */
 const longest =
-  /\b(agent-kills|pages|drains|starvation|people|journeys|client-sdks|link-fuzz|demonstration|dashboards|two-agents|endings|rolling-restart)\./;
+  /\b(agent-kills|pages|drains|starvation|people|journeys|client-sdks|demonstration|dashboards|two-agents|endings|rolling-restart)\./;
 
 /** Starts the longest files first. Otherwise one of them would be the last, and most workers would wait for it. */
 class LongestFirst extends BaseSequencer {
