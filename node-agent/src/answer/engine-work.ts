@@ -2,7 +2,7 @@
 import type { AnswerRest } from "./answer-rest.ts";
 import type { Dialect } from "../engines/dialects/dialect.ts";
 import type { DialectName } from "../engines/engine.ts";
-import type { EngineCuts } from "./cut-texts.ts";
+import type { EngineCuts } from "./embeddings/cut-texts.ts";
 import type { EngineCall } from "./engine-call.ts";
 import type { TokenCounts } from "./usage-count.ts";
 

@@ -3,7 +3,7 @@ import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import type { Dialect } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import type { CachePrompts, DialectName } from "../engines/engine.ts";
-import type { CutTexts } from "../answer/cut-texts.ts";
+import type { CutTexts } from "../answer/embeddings/cut-texts.ts";
 import type { EngineConnections } from "../answer/engine-connections.ts";
 import type { EngineAccess } from "../answer/engine-work.ts";
 import type { Admission } from "../slots/admission.ts";

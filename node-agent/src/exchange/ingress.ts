@@ -20,7 +20,7 @@ import { afterNews, engineNewsMsMax } from "../answer/engine-news.ts";
 import { EngineConnections } from "../answer/engine-connections.ts";
 import type { FinishedAnswer } from "../answer/engine-work.ts";
 import { engineAccess, type EngineAccessOptions } from "./engine-access.ts";
-import { CutTexts } from "../answer/cut-texts.ts";
+import { CutTexts } from "../answer/embeddings/cut-texts.ts";
 import { EngineDoubts } from "./engine-doubts.ts";
 import { Ended, Exchange } from "./exchange.ts";
 import type { IngressEvents } from "./ingress-events.ts";

@@ -7,7 +7,7 @@ import { ApiError } from "@weiche/shared/errors.ts";
 import { scanLight } from "@weiche/shared/http/json-guard.ts";
 import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import type { BodyJob, BodyReply } from "./body-thread.ts";
-import { Embedding } from "../answer/embedding.ts";
+import { Embedding } from "../answer/embeddings/embedding.ts";
 import { PromptEstimates } from "../answer/prompt-estimates.ts";
 import type { EngineAccess, EngineWork } from "../answer/engine-work.ts";
 import { Generation, type GenerationScope } from "../answer/generation.ts";

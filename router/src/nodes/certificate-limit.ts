@@ -20,7 +20,7 @@ export const connectionsPerNameMax = 8 * connectionsMax;
 const handshakes = { burst: 2 * connectionsPerNameMax, leakMs: 200 };
 
 /** `too-many`: too many connections are open. `too-often`: too many handshakes in too short a time. */
-export type CertificateVerdict = "admitted" | "too-many" | "too-often";
+type CertificateVerdict = "admitted" | "too-many" | "too-often";
 
 interface OfCertificate {
   open: number;

@@ -45,10 +45,7 @@ export interface NodeLinkEvents {
   usageNotRecorded(node: NodeId, records: number, error: unknown): void;
 }
 
-/**
- * `ended`: the agent ended the link, or the connection was lost. `silent`: reports stopped. `replaced`: the node has
- * another link. `stopped`: this router stops.
- */
+/** `ended`: by the agent or the connection. `silent`: reports stopped. `replaced`: the node has another link. `stopped`: this router stops. */
 type UnlinkReason = "ended" | "silent" | "replaced" | "stopped" | "misbehaved";
 /**
  * `tls`: the client has no certificate of our authority. `crowd`: too many such clients, refused before TLS. `too-many`:

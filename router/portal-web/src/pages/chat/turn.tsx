@@ -2,7 +2,7 @@
 import type { Problem } from "../../api/problem.ts";
 import { useRead } from "../../api/queries.ts";
 import { ProblemBox } from "../../elements/problem-box.tsx";
-import { UsedUp } from "../../elements/used-up.tsx";
+import { UsedUp } from "../../elements/notice/used-up.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import type { ChatSummary } from "./chat-events.ts";
 import type { Turn } from "./conversation.ts";

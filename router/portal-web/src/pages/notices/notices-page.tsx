@@ -5,7 +5,7 @@ import { Button } from "../../elements/button.tsx";
 import { Empty } from "../../elements/empty.tsx";
 import { useListState } from "../../elements/list-state.ts";
 import { Loaded } from "../../elements/loaded.tsx";
-import { NoticeAction } from "../../elements/notice-action.tsx";
+import { NoticeAction } from "../../elements/notice/notice-action.tsx";
 import { noticeText } from "../../messages/notice-text.ts";
 import { Page } from "../../elements/page.tsx";
 import { Pages } from "../../elements/table.tsx";

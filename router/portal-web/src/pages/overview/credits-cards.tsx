@@ -1,14 +1,11 @@
 /** Credits of the package, what comes at its end, and the user's own limit. */
 import { Link } from "wouter";
-import type { Answer } from "../../api/client.ts";
 import { Badge } from "../../elements/badge.tsx";
 import { QuotaBar } from "../../elements/quota-bar.tsx";
-import { UsedUp } from "../../elements/used-up.tsx";
+import { UsedUp } from "../../elements/notice/used-up.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import { useMay } from "../../session/session.ts";
-import { pendingText } from "./overview-lead.ts";
-
-export type Credits = Answer<"showCredits">;
+import { pendingText, type Credits } from "./overview-lead.ts";
 
 interface CardProps {
   readonly credits: Credits;

@@ -4,7 +4,7 @@ import { Button, ButtonLink } from "../../elements/button.tsx";
 import { Icon } from "../../elements/icons.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import { useMay } from "../../session/session.ts";
-import type { Credits } from "./credits-cards.tsx";
+import type { Credits } from "./overview-lead.ts";
 
 const paths = { package: "/package", key: "/start", call: "/start", colleagues: "/users" } as const;
 const order = ["package", "key", "call", "colleagues"] as const;

@@ -3,7 +3,7 @@ import { Link } from "wouter";
 import { useChange, useRead } from "../../api/queries.ts";
 import { Button } from "../../elements/button.tsx";
 import { Loaded } from "../../elements/loaded.tsx";
-import { NoticeAction } from "../../elements/notice-action.tsx";
+import { NoticeAction } from "../../elements/notice/notice-action.tsx";
 import { noticeText } from "../../messages/notice-text.ts";
 import { useTexts } from "../../messages/messages.ts";
 import { unreadNotices } from "../../session/unread-notices.ts";

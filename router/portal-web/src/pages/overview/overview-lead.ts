@@ -1,8 +1,9 @@
 /** The sentences about the state of the account's credits or the user's own limit, and about what comes next. Pure. */
+import type { Answer } from "../../api/client.ts";
 import type { Texts } from "../../messages/messages.ts";
 import { daysLeft } from "../../time/german-day.ts";
-import type { Credits } from "./credits-cards.tsx";
 
+export type Credits = Answer<"showCredits">;
 export type LeadFacts = Pick<Credits, "package" | "periodEnd" | "exhaustedUntil"> &
   PendingFacts & {
     readonly forecast: Pick<NonNullable<Credits["forecast"]>, "until"> | null;

@@ -3,11 +3,11 @@ import { useRead } from "../../api/queries.ts";
 import { Loaded } from "../../elements/loaded.tsx";
 import { Page } from "../../elements/page.tsx";
 import { useTexts } from "../../messages/messages.ts";
-import { CreditsCard, OwnLimitCard, type Credits } from "./credits-cards.tsx";
+import { CreditsCard, OwnLimitCard } from "./credits-cards.tsx";
 import { DaysCard } from "./days-card.tsx";
 import { FirstSteps, NoPackage } from "./first-steps.tsx";
 import { NoticesCard } from "./notices-card.tsx";
-import { overviewLead } from "./overview-lead.ts";
+import { overviewLead, type Credits } from "./overview-lead.ts";
 import { RateCard } from "./rate-card.tsx";
 import { RefusalsCard } from "./refusals-card.tsx";
 

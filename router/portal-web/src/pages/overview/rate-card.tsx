@@ -1,6 +1,6 @@
 /** How much of the account's request limits is in use now, and was at most in the last 24 hours. */
 import { useTexts } from "../../messages/messages.ts";
-import type { Credits } from "./credits-cards.tsx";
+import type { Credits } from "./overview-lead.ts";
 
 export function RateCard({ rate }: Pick<Credits, "rate">) {
   const { t } = useTexts();

@@ -3,18 +3,18 @@ import { promptTokensMax, textTokensMax } from "@weiche/shared/convention/prompt
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
-import { EngineFault } from "../engines/dialects/engine-fault.ts";
+import { EngineFault } from "../../engines/dialects/engine-fault.ts";
 import { isObject, parseJson } from "@weiche/shared/json.ts";
 import { contextExceeded } from "@weiche/shared/convention/context-exceeded.ts";
-import { textName, type EmbeddingRequest } from "../intake/embedding-request.ts";
-import { promptSize } from "../intake/prompt-size.ts";
+import { textName, type EmbeddingRequest } from "../../intake/embedding-request.ts";
+import { promptSize } from "../../intake/prompt-size.ts";
 import type { EngineCuts } from "./cut-texts.ts";
-import { refusalOf } from "./engine-refusal.ts";
-import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
-import type { GenerationScope } from "./generation.ts";
-import type { PromptEstimates } from "./prompt-estimates.ts";
-import { isCount, type TokenCounts } from "./usage-count.ts";
-import { VectorsRest } from "./answer-rest.ts";
+import { refusalOf } from "../engine-refusal.ts";
+import type { EngineAccess, EngineWork, FinishedAnswer } from "../engine-work.ts";
+import type { GenerationScope } from "../generation.ts";
+import type { PromptEstimates } from "../prompt-estimates.ts";
+import { isCount, type TokenCounts } from "../usage-count.ts";
+import { VectorsRest } from "../answer-rest.ts";
 
 /** TEI's default limit of texts per request. It also keeps each answer small. */
 const batchTextsMax = 32;

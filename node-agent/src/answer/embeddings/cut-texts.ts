@@ -4,7 +4,7 @@
  * count that no whole text of this engine has reached: an engine that cuts reports its limit, the largest of all counts.
  */
 import { edgeTokensMax } from "@weiche/shared/convention/prompt-tokens.ts";
-import type { EngineEndpoint } from "../engines/engine.ts";
+import type { EngineEndpoint } from "../../engines/engine.ts";
 
 interface Found {
   /** The most tokens of a text that the engine has read whole. */

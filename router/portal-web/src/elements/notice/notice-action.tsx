@@ -1,8 +1,8 @@
 /** Leads to where this person can do something about a notice. */
-import type { Answer, RouteName } from "../api/client.ts";
-import { useTexts } from "../messages/messages.ts";
-import { useMay } from "../session/session.ts";
-import { ButtonLink } from "./button.tsx";
+import type { Answer, RouteName } from "../../api/client.ts";
+import { useTexts } from "../../messages/messages.ts";
+import { useMay } from "../../session/session.ts";
+import { ButtonLink } from "../button.tsx";
 
 type Notice = Answer<"listNotices">["items"][number];
 type Action = "upgrade" | "raise" | "regenerate" | "package" | "changes";
@@ -13,7 +13,7 @@ interface Way {
   readonly needs: RouteName;
 }
 
-export function wayOf({ kind, key, user }: Pick<Notice, "kind" | "key" | "user">): Way | undefined {
+function wayOf({ kind, key, user }: Pick<Notice, "kind" | "key" | "user">): Way | undefined {
   const found = (text: string) => encodeURIComponent(text);
   switch (kind) {
     case "quota-75":

@@ -1,8 +1,8 @@
 /** Tells that credits are used up, until when calls are refused, and leads to what this person can do about it. */
-import type { Answer } from "../api/client.ts";
-import { useTexts } from "../messages/messages.ts";
-import { useMay } from "../session/session.ts";
-import { ButtonLink } from "./button.tsx";
+import type { Answer } from "../../api/client.ts";
+import { useTexts } from "../../messages/messages.ts";
+import { useMay } from "../../session/session.ts";
+import { ButtonLink } from "../button.tsx";
 
 type Facts = Pick<Answer<"showCredits">, "exhaustedUntil"> & {
   readonly own: Pick<Answer<"showCredits">["own"], "reachedUntil">;
