@@ -5,6 +5,7 @@ import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { JobEvents } from "@weiche/shared/time/job.ts";
 import type { IdentityEvents } from "./sign-in/identity-context.ts";
 import type { KeyCacheEvents } from "./callers/key-cache.ts";
+import type { CapacityEvents } from "./simulate/own/own-capacity.ts";
 import type { AdminEvents } from "./surface/admin/admin-socket.ts";
 import type { ConsoleSessionEvents } from "./surface/console/console-sessions.ts";
 import type { ApiEvents } from "./api/exchange.ts";
@@ -94,8 +95,12 @@ export function createEvents(log: Log, metrics: Metrics, few: FewLines) {
   };
 }
 
-function createAdminEvents(log: Log): AdminEvents & ConsoleSessionEvents {
+function createAdminEvents(log: Log): AdminEvents & ConsoleSessionEvents & CapacityEvents {
   return {
+    capacityFailed(error) {
+      const stack = error instanceof Error ? error.stack : undefined;
+      log.error({ ...describeError(error), stack }, "the console's simulation of the fleet failed");
+    },
     consoleSessionsNotSaved(error) {
       log.warn(describeError(error), "sessions of the console are not saved; a restart of the router ends them");
     },

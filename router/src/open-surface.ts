@@ -13,6 +13,7 @@ import { createLoginThrottle } from "./sign-in/login-throttle.ts";
 import { createPasswordHashing } from "./sign-in/password-hashing.ts";
 import { startPasswordThreads } from "./sign-in/password-threads.ts";
 import { createSessions } from "./sign-in/sessions.ts";
+import { OwnCapacity } from "./simulate/own/own-capacity.ts";
 import { openAdminSocket } from "./surface/admin/admin-socket.ts";
 import { openPortal } from "./surface/portal/portal-server.ts";
 import { openConsole } from "./surface/console/console-server.ts";
@@ -114,6 +115,13 @@ export async function openSurface(
         evaluateMs: config.evaluateMs,
         keysAgeMs: () => keys.ageMs,
       },
+      capacity: opened.use(
+        new OwnCapacity({
+          ...{ pool: database.pool, clock, details: nodes.details },
+          routers: () => given.routers.others() + 1,
+          events,
+        }),
+      ),
     },
   });
   await portal.serve(handlers);

@@ -13,8 +13,15 @@ import { builtConsole } from "../../src/surface/server/built-pages.ts";
 import { certificate } from "../nodes/certificate.ts";
 import { openTab } from "./browser.ts";
 import { freePort, startConsoleRouter } from "./console-router.ts";
-import { consolePages, faultsOf, faultyConsolePages, openSignedIn, startVisitedConsole } from "./console-visits.ts";
-import { press, tabTo } from "./keyboard.ts";
+import {
+  addBusyMinute,
+  consolePages,
+  faultsOf,
+  faultyConsolePages,
+  openSignedIn,
+  startVisitedConsole,
+} from "./console-visits.ts";
+import { goTo, press, tabTo } from "./keyboard.ts";
 
 const visited = await forThisFile(startVisitedConsole());
 
@@ -162,6 +169,28 @@ test("in light, en, 1280 pixels wide every page is clean, and fetches what it ma
   expect(Math.min(...Object.values(weights))).toBeGreaterThan(50); // cached files are counted, too
   expect(weights["/"]).toBeLessThanOrEqual(130);
   expect(Object.entries(weights).filter(([, weight]) => weight > 190)).toEqual([]);
+});
+
+test("by keyboard alone, the last week can be simulated: without usage the page says so, then it names the bottleneck [H9]", async () => {
+  await using tab = await openSignedIn(visited);
+  const { page } = tab;
+  await goTo(page, "Capacity");
+  await page.getByRole("heading", { name: "How much can this fleet take?" }).waitFor();
+  await press(page, /^Simulate the last week$/);
+  await page.getByText("Nobody has sent a request in the last week").waitFor();
+  expect(await faultsOf(tab, "the empty capacity")).toEqual([]);
+  await addBusyMinute(visited);
+  await press(page, /^Simulate the last week$/);
+  await page.getByText(/slot [abc] is the bottleneck: \d+% of all waiting is there/).waitFor();
+  await page.getByText(/credits sold for each GPU hour/).waitFor();
+  await page.getByRole("row", { name: /gpu-1, slot b/ }).waitFor();
+  expect(await faultsOf(tab, "the capacity")).toEqual([]);
+  await using small = await openSignedIn(visited, {
+    ...{ language: "de", options: { viewport: { width: 360, height: 800 }, colorScheme: "dark" } },
+  });
+  await small.page.goto("/capacity");
+  await small.page.getByText(/Der Engpass ist/).waitFor();
+  expect(await faultsOf(small, "the capacity in dark, de, 360 pixels")).toEqual([]);
 });
 
 test("when the session expires, every page explains how to sign in again [H9]", async () => {

@@ -1,15 +1,19 @@
 /** Opens a browser and a console with nodes in every state, for the tests of its pages. */
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, uuidv7, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import type { ConsolePage } from "../../src/surface/contract/console.ts";
 import { SlotState, type EngineFailure, type PastSwitch, type SlotView } from "../../src/nodes/node-view.ts";
 import type { NodeDetail } from "../../src/nodes/registry.ts";
+import { commitUsage } from "../../src/usage/usage-commit.ts";
+import { makeUsageDays } from "../../src/usage/usage-days.ts";
+import { grantedNode, makeRecord } from "../usage/usage-records.ts";
 import { quietNode, startConsole, type ConsoleRig } from "../surface/console-rig.ts";
 import { PutForwardClock } from "../surface/put-forward-clock.ts";
 import { axeFindings, openTab, startBrowser, type Browser, type Tab } from "./browser.ts";
 
 const consolePaths = {
-  ...{ nodes: "/", slots: "/slots", accounts: "/accounts", pipeline: "/pipeline" },
+  ...{ nodes: "/", slots: "/slots", accounts: "/accounts", pipeline: "/pipeline", capacity: "/capacity" },
 } as const satisfies Record<ConsolePage, string>;
 export const consolePages = Object.values(consolePaths);
 
@@ -39,6 +43,24 @@ export async function startVisitedConsole(details: () => readonly NodeDetail[] =
   }
   const closing = opened.move();
   return { browser, rig, clock, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+/** Adds a minute with more requests than the fleet has places. */
+export async function addBusyMinute({ rig, clock }: ConsoleVisited): Promise<void> {
+  const { pool } = rig.portal.database;
+  const random = createRandom(1);
+  const sinceMs = clock.now() - 600_000;
+  const records = Array.from({ length: 1_200 }, (_, index) =>
+    makeRecord(random, sinceMs + index * 50, {
+      ...{ model: model(index % 4 === 0 ? "small-24b" : "general-4-31b"), promptTokens: 800, completionTokens: 501 },
+      ...{ durationMs: 16_000, firstTokenMs: 1_000 },
+    }),
+  );
+  await makeUsageDays(pool, [sinceMs]);
+  await commitUsage(
+    pool,
+    records.map((record) => ({ node: grantedNode, record })),
+  );
 }
 
 /** Opens a tab and signs in by a link. */

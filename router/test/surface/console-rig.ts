@@ -9,6 +9,7 @@ import type { NodeDetail } from "../../src/nodes/registry.ts";
 import { consoleCookieName } from "../../src/surface/server/session-cookie.ts";
 import { openConsole } from "../../src/surface/console/console-server.ts";
 import { ConsoleSessions } from "../../src/surface/console/console-sessions.ts";
+import { OwnCapacity } from "../../src/simulate/own/own-capacity.ts";
 import type { HandlerDeps } from "../../src/surface/routes/handler-deps.ts";
 import { startPortal, type PortalRig } from "./portal-rig.ts";
 
@@ -54,7 +55,7 @@ export async function startConsole({
   const portal = opened.use(
     await startPortal({
       clock,
-      parts: () => ({
+      parts: (database) => ({
         fleet: {
           details,
           wishes: {
@@ -77,6 +78,10 @@ export async function startConsole({
             evaluateMs: 60_000,
             keysAgeMs: () => 200,
           },
+          capacity: new OwnCapacity({
+            ...{ pool: database.pool, clock, details, routers: () => 1 },
+            events: { capacityFailed: (error) => void failures.push(error) },
+          }),
         },
         ...parts,
       }),

@@ -72,6 +72,8 @@ export const operatorsOwn = [
   "showConsole",
   "closeConsole",
   "watchConsole",
+  "startCapacity",
+  "cancelCapacity",
   "showRouter",
   "showLogLevel",
   "setLogLevel",

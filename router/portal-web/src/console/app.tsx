@@ -18,6 +18,7 @@ const pages = [
   { path: "/", name: "nodes", icon: "nodes", ...loadedPage(() => import("./nodes/nodes-page.tsx")) },
   { path: "/slots", name: "slots", icon: "models", ...loadedPage(() => import("./slots/slots-page.tsx")) },
   { path: "/accounts", name: "accounts", icon: "users", ...loadedPage(() => import("./accounts/accounts-page.tsx")) },
+  { path: "/capacity", name: "capacity", icon: "usage", ...loadedPage(() => import("./capacity/capacity-page.tsx")) },
   {
     path: "/requests",
     name: "requests",

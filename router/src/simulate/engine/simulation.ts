@@ -170,6 +170,7 @@ export class Simulation {
       ...{ inputTokens: request.inputTokens, outputTokens: request.outputTokens },
       admitted: () => {
         admittedAtMs = this.clock.monotonicMs();
+        slot.times.waitedMs += admittedAtMs - nowMs;
       },
       began: (stepMs) => {
         client.tally.wait.add(admittedAtMs - request.atMs);
@@ -184,6 +185,8 @@ export class Simulation {
         ended({ outcome: "served", firstByteMs }, this.clock.monotonicMs());
         if (this.#options.limits) this.#limiter.leave(account, client.id);
         client.tally.served++;
+        const { tokens } = slot.times;
+        tokens.set(model, (tokens.get(model) ?? 0) + request.inputTokens + request.outputTokens);
         this.#live--;
       },
       refused: (kind, afterMs) => {

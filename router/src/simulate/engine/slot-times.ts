@@ -10,6 +10,10 @@ export class SlotTimes {
   readonly switches = new Map<ModelId, number>();
   /** The number of starts of engines. */
   starts = 0;
+  /** The sum of the waits of all requests that were admitted. */
+  waitedMs = 0;
+  /** Tokens of prompts and answers of all requests that were served, by model. */
+  readonly tokens = new Map<ModelId, number>();
   drainMs = 0;
   /** Time for stops and starts of engines. */
   switchMs = 0;

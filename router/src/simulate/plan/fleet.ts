@@ -45,7 +45,7 @@ export function engineOf(model: string, raw: RawModel): TimedEngine {
 }
 
 /** No engine of a simulation fails, so that its deadlines and backoffs never matter. */
-function limitsOf(rules: RawRules): SlotLimits {
+export function limitsOf(rules: RawRules): SlotLimits {
   return {
     minResidencyMs: rules.minResidencySeconds * 1_000,
     drainOpenMsMax: rules.drainOpenSeconds * 1_000,

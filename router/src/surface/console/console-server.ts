@@ -14,7 +14,7 @@ import { browserEntrance, type BrowserListener } from "../server/browser-entranc
 import { consoleCookie, consoleCookieName } from "../server/session-cookie.ts";
 
 /** Paths of the console's pages. The listener serves the same document at each, and the application shows the page. */
-const consolePaths = ["/", "/slots", "/accounts", "/requests", "/pipeline", "/sign-in"] as const;
+const consolePaths = ["/", "/slots", "/accounts", "/requests", "/pipeline", "/capacity", "/sign-in"] as const;
 
 const served = new Set<Route>(consoleRoutes.map((name) => contract[name]));
 

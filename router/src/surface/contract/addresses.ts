@@ -96,6 +96,8 @@ const operatorAddresses = {
   showConsole: "GET /console/session",
   closeConsole: "DELETE /console/session",
   watchConsole: "GET /console/events",
+  startCapacity: "POST /console/capacity",
+  cancelCapacity: "DELETE /console/capacity",
   showRouter: "GET /router",
   listRouters: "GET /routers",
   showLogLevel: "GET /log",

@@ -78,6 +78,48 @@ const pipeline = object({
   }),
 });
 
+const share = Type.Number({ description: "0 to 1." });
+const told = object(
+  { path: Type.String(), models: Type.Array(Type.String()), value: Type.String() },
+  { description: "A value of a simulation's plan. Without models, it holds for the whole fleet." },
+);
+
+const capacity = object({
+  step: Type.Enum(["idle", "reading", "simulating"]),
+  share: Type.Number({ description: "The completed share of the step, 0 to 1." }),
+  problem: orNull(
+    Type.Enum(["no-usage", "no-node", "database", "failed"], { description: "Why the last run gave no answer." }),
+  ),
+  wasCancelled: Type.Boolean({ description: "Whether the last run was cancelled." }),
+  answer: orNull(
+    object(
+      {
+        ...{ endedAt: instant, from: instant, until: instant, requests: count },
+        leftOut: Type.Integer({ minimum: 0, description: "Requests for models that no node serves now." }),
+        isWaiting: Type.Boolean({ description: "Whether one request of a hundred waits for longer than a second." }),
+        ...{ switchShare: share, drainShare: share, gpus: Type.Number(), creditsPerGpuHour: Type.Number() },
+        models: Type.Array(
+          object({
+            ...{ model: Type.String(), requests: count, waitP50Seconds: seconds, waitP99Seconds: seconds },
+            ...{ firstTokenP99Seconds: seconds, refusedShare: share, gaveUp: count },
+          }),
+        ),
+        slots: Type.Array(
+          object({
+            ...{ node: Type.String(), slot: Type.String(), models: Type.Array(Type.String()) },
+            waitShare: Type.Number({ description: "The share of all waiting time that was in this slot." }),
+            ...{ switchShare: share, drainShare: share, switchesPerHour: Type.Number() },
+            creditsPerGpuHour: Type.Number(),
+          }),
+          { description: "The slot in which requests waited longest altogether comes first." },
+        ),
+        ...{ measured: Type.Array(told), assumed: Type.Array(told) },
+      },
+      { description: "The newest answer. null until a run has given one." },
+    ),
+  ),
+});
+
 /** The items in each page's stream, by their keys. */
 const consoleItems = {
   nodes: Type.Record(Type.String(), node),
@@ -87,12 +129,14 @@ const consoleItems = {
     Type.Union([object({ total: count }), object({ account: accountUse, place: count })]),
   ),
   pipeline: Type.Record(Type.String(), pipeline),
+  capacity: Type.Record(Type.String(), capacity),
 } as const;
 export type ConsolePage = keyof typeof consoleItems;
 export type ConsoleItem<Page extends ConsolePage> = Static<(typeof consoleItems)[Page]>[string];
 export type ConsoleNode = Static<typeof node>;
 export type ConsoleHistory = Static<typeof slotHistory>;
 export type ConsoleAccount = Static<typeof accountUse>;
+export type ConsoleCapacity = Static<typeof capacity>;
 export type ConsolePipeline = Static<typeof pipeline>;
 
 export const consoleContract = {
@@ -136,5 +180,15 @@ export const consoleContract = {
       sort: Type.Optional(Type.Enum(["name", "used", "refused"])),
     }),
     stream: "text/event-stream",
+  },
+  startCapacity: {
+    summary: "Simulate the last week of usage on the fleet as it is. `watchConsole` shows the progress and the answer",
+    may: ["operator"],
+    only: "console",
+  },
+  cancelCapacity: {
+    summary: "End this simulation. The answer of the run before stays",
+    may: ["operator"],
+    only: "console",
   },
 } as const satisfies RouteTable;

@@ -64,6 +64,8 @@ export const consoleRoutes = [
   "showConsole",
   "closeConsole",
   "watchConsole",
+  "startCapacity",
+  "cancelCapacity",
   "setMaintenance",
   "acknowledgeFailures",
   "prewarm",

@@ -8,6 +8,7 @@ import type { Handlers } from "../server/add-routes.ts";
 import { accountItems, type AccountsWish } from "./console/accounts.ts";
 import { createSlotItems, nodeItems } from "./console/items.ts";
 import { viewPipeline } from "./console/pipeline.ts";
+import { viewCapacity } from "./console/capacity.ts";
 import type { ConsoleParts, HandlerDeps } from "./handler-deps.ts";
 import { sendLive, type Look } from "./console/live-stream.ts";
 
@@ -60,6 +61,12 @@ export function consoleHandlers(deps: HandlerDeps): Handlers<typeof consoleContr
         streams--;
       }
     },
+
+    startCapacity() {
+      if (!parts().capacity.start()) throw new RequestError("conflict", "a simulation is running already");
+    },
+
+    cancelCapacity: () => parts().capacity.cancel(),
   };
 
   function lookOf({ show, ...wish }: AccountsWish & { readonly show: ConsolePage }): Look {
@@ -70,6 +77,11 @@ export function consoleHandlers(deps: HandlerDeps): Handlers<typeof consoleContr
         return { everyMs: memoryEveryMs, read: createSlotItems(deps) };
       case "accounts":
         return { everyMs: databaseEveryMs, read: () => accountItems(deps, wish) };
+      case "capacity":
+        return {
+          everyMs: memoryEveryMs,
+          read: () => new Map([["capacity", viewCapacity(parts().capacity.state)]]),
+        };
       case "pipeline":
         return {
           everyMs: databaseEveryMs,

@@ -20,6 +20,7 @@ import type { NodeView } from "../../nodes/node-view.ts";
 import type { NodeWishes } from "../../nodes/node-wishes.ts";
 import type { Placement } from "../../nodes/placement.ts";
 import type { NodeDetail } from "../../nodes/registry.ts";
+import type { OwnCapacity } from "../../simulate/own/own-capacity.ts";
 import type { Evaluator } from "../../usage/evaluator.ts";
 import type { ConsoleSessions } from "../console/console-sessions.ts";
 import type { ExportPlaces } from "./export-places.ts";
@@ -102,6 +103,7 @@ export interface ConsoleParts {
   readonly url: string;
   readonly sessions: ConsoleSessions;
   readonly pipeline: PipelineParts;
+  readonly capacity: OwnCapacity;
 }
 
 /** Parts of the router that only the console shows. */

@@ -6,7 +6,10 @@ import { counted } from "../counted.ts";
 
 export const console: Shape<typeof english> = {
   name: "Konsole",
-  pages: { nodes: "Knoten", slots: "Slots", accounts: "Konten", requests: "Anfragen", pipeline: "Abrechnungsweg" },
+  pages: {
+    ...{ nodes: "Knoten", slots: "Slots", accounts: "Konten", requests: "Anfragen", capacity: "Kapazität" },
+    pipeline: "Abrechnungsweg",
+  },
   end: "Sitzung beenden",
   session: (router, version, until) => `${router} · ${version} · Sitzung bis ${until}`,
   live: {
@@ -241,6 +244,61 @@ export const console: Shape<typeof english> = {
       accountBlocked: (account) => `${account} ist gesperrt.`,
       accountUnblocked: (account) => `${account} ist nicht mehr gesperrt.`,
     },
+  },
+  capacity: {
+    start: "Letzte Woche simulieren",
+    again: "Neu simulieren",
+    cancel: "Abbrechen",
+    lead: {
+      reading: (share) => `Die Nutzung der letzten Woche wird gelesen: ${share}`,
+      simulating: (share) => `Die letzte Woche wird simuliert: ${share}`,
+      bottleneck: (slot, share) => `Der Engpass ist ${slot}: Dort entsteht ${share} der gesamten Wartezeit.`,
+      none: (wait) => `Kein Slot ist ein Engpass: 99 von 100 Anfragen warten höchstens ${wait}.`,
+    },
+    empty: "Wie viel schaffen diese Knoten?",
+    emptyHint:
+      "Die Simulation schickt die Anfragen der letzten Woche an die Knoten, wie sie jetzt verbunden sind. Sie dauert etwa eine Minute, in einem Thread, der Anfragen den Vortritt lässt.",
+    problems: {
+      "no-usage": "In der letzten Woche hat niemand eine Anfrage gesendet. Es gibt noch nichts zu simulieren.",
+      "no-node": "Kein verbundener Knoten bedient ein Modell, das in der letzten Woche gefragt war.",
+      database:
+        "Die Datenbank antwortet nicht, darum lässt sich die Nutzung nicht lesen. Bitte später erneut versuchen.",
+      failed: "Die Simulation ist fehlgeschlagen. Der Grund steht im Log des Routers.",
+    },
+    cancelled: "Die Simulation wurde abgebrochen.",
+    about: (requests, from, until, at) =>
+      `${counted(requests, "Anfrage", "Anfragen")} von ${from} bis ${until}, simuliert am ${at}`,
+    leftOut: (requests) =>
+      `Ausgelassen, weil kein verbundener Knoten ihr Modell bedient: ${counted(requests, "Anfrage", "Anfragen")}`,
+    money: "Was die GPUs einbringen",
+    creditsPerGpuHour: (credits) => `${credits} verkaufte Credits je GPU-Stunde`,
+    gpus: (gpus) => counted(gpus, "GPU", "GPUs"),
+    lost: (switching, draining) => `Verloren: ${switching} der Zeit durch Wechsel, ${draining} durch Drains`,
+    models: "Modelle",
+    modelColumns: {
+      model: "Modell",
+      requests: "Anfragen",
+      wait: "Wartezeit p50 / p99",
+      firstToken: "Erstes Token p99",
+      refused: "Abgelehnt",
+    },
+    pair: (low, high) => `${low} / ${high}`,
+    slots: "Slots, die längsten Wartezeiten zuerst",
+    slotColumns: {
+      slot: "Slot",
+      waiting: "Von aller Wartezeit",
+      switching: "Wechsel",
+      draining: "Drain",
+      switches: "Wechsel je Stunde",
+      credits: "Credits je GPU-Stunde",
+    },
+    measured: "Gemessene Werte",
+    assumed: "Angenommene Werte",
+    measuredHint: "Mediane der Antworten dieser Woche und Mittelwerte der Wechsel der letzten Stunde.",
+    assumedHint:
+      "Die Knoten melden sie nicht. Liegt einer weit daneben, dann auch die Antwort: weiche-agent profile misst eine Engine, und weiche simulate nimmt einen Plan mit eigenen Werten.",
+    told: (path, value, models) => `${path}: ${value}, ${models}`,
+    allModels: "alle Knoten",
   },
   pipeline: {
     lead: {

@@ -3,7 +3,10 @@ import { counted } from "../counted.ts";
 
 export const console = {
   name: "Console",
-  pages: { nodes: "Nodes", slots: "Slots", accounts: "Accounts", requests: "Requests", pipeline: "Pipeline" },
+  pages: {
+    ...{ nodes: "Nodes", slots: "Slots", accounts: "Accounts", requests: "Requests", capacity: "Capacity" },
+    pipeline: "Pipeline",
+  },
   end: "End session",
   session: (router: string, version: string, until: string) => `${router} · ${version} · session until ${until}`,
   live: {
@@ -240,6 +243,60 @@ export const console = {
       accountBlocked: (account: string) => `${account} is blocked.`,
       accountUnblocked: (account: string) => `${account} is not blocked any more.`,
     },
+  },
+  capacity: {
+    start: "Simulate the last week",
+    again: "Simulate again",
+    cancel: "Cancel",
+    lead: {
+      reading: (share: string) => `The usage of the last week is being read: ${share}`,
+      simulating: (share: string) => `The last week is being simulated: ${share}`,
+      bottleneck: (slot: string, share: string) => `${slot} is the bottleneck: ${share} of all waiting is there.`,
+      none: (wait: string) => `No slot is a bottleneck: 99 of 100 requests wait at most ${wait}.`,
+    },
+    empty: "How much can this fleet take?",
+    emptyHint:
+      "The simulation sends the requests of the last week to the nodes as they are linked now. It takes a minute or so, in a thread that gives way to requests.",
+    problems: {
+      "no-usage": "Nobody has sent a request in the last week, so there is nothing to simulate yet.",
+      "no-node": "No linked node serves a model that was asked for in the last week.",
+      database: "The database does not answer, so the usage cannot be read. Try again later.",
+      failed: "The simulation failed. The router's log says why.",
+    },
+    cancelled: "The simulation was cancelled.",
+    about: (requests: string, from: string, until: string, at: string) =>
+      `${counted(requests, "request", "requests")} from ${from} to ${until}, simulated at ${at}`,
+    leftOut: (requests: string) =>
+      `Left out, because no linked node serves their models: ${counted(requests, "request", "requests")}`,
+    money: "What the GPUs earn",
+    creditsPerGpuHour: (credits: string) => `${credits} credits sold for each GPU hour`,
+    gpus: (gpus: string) => counted(gpus, "GPU", "GPUs"),
+    lost: (switching: string, draining: string) => `Lost: ${switching} of the time in switches, ${draining} in drains`,
+    models: "Models",
+    modelColumns: {
+      model: "Model",
+      requests: "Requests",
+      wait: "Wait p50 / p99",
+      firstToken: "First token p99",
+      refused: "Refused",
+    },
+    pair: (low: string, high: string) => `${low} / ${high}`,
+    slots: "Slots, the longest waits first",
+    slotColumns: {
+      slot: "Slot",
+      waiting: "Of all waiting",
+      switching: "Switching",
+      draining: "Draining",
+      switches: "Switches per hour",
+      credits: "Credits per GPU hour",
+    },
+    measured: "Measured values",
+    assumed: "Assumed values",
+    measuredHint: "Medians of the week's answers, and means of the switches of the last hour.",
+    assumedHint:
+      "Nodes do not report them. If one is far off, the answer is too: weiche-agent profile measures an engine, and weiche simulate takes a plan with your values.",
+    told: (path: string, value: string, models: string) => `${path}: ${value}, ${models}`,
+    allModels: "whole fleet",
   },
   pipeline: {
     lead: {
