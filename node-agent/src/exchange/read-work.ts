@@ -4,6 +4,7 @@
  */
 import { asBuffer, ByteThread, ownBytes } from "@weiche/shared/http/byte-thread.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
+import type { AccountId } from "@weiche/shared/ids.ts";
 import { scanLight } from "@weiche/shared/http/json-guard.ts";
 import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import type { BodyJob, BodyReply } from "./body-thread.ts";
@@ -42,17 +43,18 @@ export class WorkReader implements AsyncDisposable {
   }
 
   async #readHeavy(job: BodyJob, about: GenerationScope, signal: EndSignal): Promise<EngineWork> {
-    const { bytes, read } = await this.#run(job, signal);
+    const { accountId } = about;
+    const { bytes, read } = await this.#run(job, accountId, signal);
     if (read!.kind === "embedding") return new Embedding(read!, about);
     const say = async ({ dialectName: dialect, cacheSalt }: EngineAccess) => {
       const scope = { ...job.scope, dialects: [dialect] }; // Tools may have a different form for this engine.
-      return asBuffer((await this.#run({ scope, bytes, dialect, cacheSalt }, signal)).bytes);
+      return asBuffer((await this.#run({ scope, bytes, dialect, cacheSalt }, accountId, signal)).bytes);
     };
     return new Generation({ facts: read!, say }, about);
   }
 
-  async #run(job: BodyJob, signal: EndSignal): Promise<BodyReply> {
-    const reply = await this.#thread.run(job, signal);
+  async #run(job: BodyJob, accountId: AccountId, signal: EndSignal): Promise<BodyReply> {
+    const reply = await this.#thread.run(job, signal, accountId);
     signal.throwIfAborted();
     if (!reply.refused) return reply;
     const { kind, message, param } = reply.refused;

@@ -32,9 +32,9 @@ function setUp() {
       Atomics.store(gate, 0, 1);
       Atomics.notify(gate, 0);
     },
-    run: async (what: string, more: Partial<Job> & { readonly signal?: AbortSignal } = {}) => {
-      const { signal = new AbortController().signal, ...rest } = more;
-      const { bytes, asked } = await thread.run({ bytes: new Uint8Array([1, 2]), what, ...rest }, signal);
+    run: async (what: string, more: Partial<Job> & { readonly signal?: AbortSignal; readonly owner?: string } = {}) => {
+      const { signal = new AbortController().signal, owner, ...rest } = more;
+      const { bytes, asked } = await thread.run({ bytes: new Uint8Array([1, 2]), what, ...rest }, signal, owner);
       return `${asked.join()} ${bytes.join()}`;
     },
     [Symbol.asyncDispose]: () => thread[Symbol.asyncDispose](),
@@ -46,6 +46,22 @@ const outcome = (run: Promise<string>) => run.catch((error: Error) => error.mess
 test("one thread runs the jobs one after the other", async () => {
   await using thread = setUp();
   expect(await Promise.all(["a", "b", "c"].map((what) => thread.run(what)))).toEqual(["a 1,2", "a,b 1,2", "a,b,c 1,2"]);
+});
+
+test("owners take turns, and the jobs of one owner keep their order", async () => {
+  await using thread = setUp();
+  const { gate } = thread;
+  const mine = ["a1", "a2", "a3"].map((what) => thread.run(what, { owner: "a", ...(what === "a1" && { gate }) }));
+  const others = ["b1", "b2"].map((what) => thread.run(what, { owner: "b" }));
+  others.push(thread.run("c1", { owner: "c" }));
+  thread.open();
+  const outcomes = await Promise.all([...mine, ...others]);
+  expect(
+    outcomes
+      .map((asked) => asked.split(" ")[0]!)
+      .toSorted((a, b) => a.length - b.length)
+      .at(-1),
+  ).toBe("a1,b1,c1,a2,b2,a3");
 });
 
 test.each([

@@ -1,4 +1,7 @@
-/** A worker thread for work on large buffers, one job at a time. Bytes are transferred, never copied. */
+/**
+ * A worker thread for work on large buffers, one job at a time. Owners of jobs take turns, so that nobody waits behind all
+ * jobs of another owner. Bytes are transferred, never copied.
+ */
 import type { EndSignal } from "../time/end-signal.ts";
 import { Worker } from "node:worker_threads";
 
@@ -6,14 +9,18 @@ export type OwnBytes = Uint8Array<ArrayBuffer>;
 
 interface WaitingJob<Job, Reply> {
   readonly job: Job;
+  readonly owner: string;
   readonly resolve: (reply: Reply) => void;
   readonly reject: (error: Error) => void;
 }
 
 export class ByteThread<Job extends { readonly bytes: OwnBytes }, Reply> implements AsyncDisposable {
   readonly #program: URL;
-  /** The first job is running. */
+  /** The first job is running. The others are in the order of their arrival. */
   readonly #jobs: WaitingJob<Job, Reply>[] = [];
+  /** The last turn of each owner of waiting jobs. Others have had none. */
+  readonly #turns = new Map<string, number>();
+  #turn = 0;
   #thread: Worker | undefined;
   #isClosed = false;
 
@@ -27,13 +34,13 @@ export class ByteThread<Job extends { readonly bytes: OwnBytes }, Reply> impleme
    * the job has not begun. An abort does not interrupt a running job, so that its bytes are free when the promise
    * settles.
    */
-  run(job: Job, signal: EndSignal): Promise<Reply> {
+  run(job: Job, signal: EndSignal, owner = ""): Promise<Reply> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
       if (this.#isClosed) throw new Error("closed");
       const settled = () => signal.removeEventListener("abort", leave);
       const waiting: WaitingJob<Job, Reply> = {
-        job,
+        ...{ job, owner },
         resolve: (reply) => (settled(), resolve(reply)),
         reject: (error) => (settled(), reject(error)),
       };
@@ -56,7 +63,7 @@ export class ByteThread<Job extends { readonly bytes: OwnBytes }, Reply> impleme
   }
 
   #next(): void {
-    for (let first = this.#jobs[0]; first; first = this.#jobs[0]) {
+    for (let first = this.#chooseFirst(); first; first = this.#chooseFirst()) {
       try {
         this.#thread ??= this.#start();
         return this.#thread.postMessage(first.job, [first.job.bytes.buffer]);
@@ -64,6 +71,23 @@ export class ByteThread<Job extends { readonly bytes: OwnBytes }, Reply> impleme
         this.#jobs.shift()!.reject(error as Error);
       }
     }
+  }
+
+  /** Puts the oldest job of the owner whose last turn was longest ago in the first place. */
+  #chooseFirst(): WaitingJob<Job, Reply> | undefined {
+    const turnOf = ({ owner }: WaitingJob<Job, Reply>) => this.#turns.get(owner) ?? 0;
+    const first = this.#jobs.reduce<WaitingJob<Job, Reply> | undefined>(
+      (best, each) => (best === undefined || turnOf(each) < turnOf(best) ? each : best),
+      undefined,
+    );
+    if (first === undefined) {
+      this.#turns.clear();
+      return undefined;
+    }
+    this.#jobs.splice(this.#jobs.indexOf(first), 1);
+    this.#jobs.unshift(first);
+    this.#turns.set(first.owner, ++this.#turn);
+    return first;
   }
 
   #start(): Worker {

@@ -17,7 +17,7 @@ export class BodyReaders implements AsyncDisposable {
     if (scan) return readRequest(path, body.bytes!, scan);
     let reply: BodyReply | undefined;
     try {
-      reply = await this.#thread.run({ path, bytes: body.lend() }, signal);
+      reply = await this.#thread.run({ path, bytes: body.lend() }, signal, body.accountId);
     } finally {
       body.takeBack(reply?.bytes);
     }

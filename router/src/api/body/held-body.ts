@@ -11,6 +11,7 @@ export const smallBytesMax = 1 << 20;
 export class HeldBody {
   /** Undefined while the body is lent and after it was dropped. */
   bytes: Buffer | undefined;
+  readonly accountId: AccountId;
   readonly #budget: ByteBudget;
   readonly #room: Room;
   readonly #signal: EndSignal;
@@ -18,6 +19,7 @@ export class HeldBody {
   #isLent = false;
 
   constructor(budget: ByteBudget, exchange: Exchange, accountId: AccountId) {
+    this.accountId = accountId;
     this.#budget = budget;
     this.#room = budget.open([{ name: accountId, timesFree: 1 }]);
     this.#signal = exchange.signal;
