@@ -114,7 +114,10 @@ function llamaServer(): Found {
   };
 }
 
-/** Starts without sleep, because the CPU build refuses `--enable-sleep-mode`. */
+/**
+ * Starts without sleep, because the CPU build refuses `--enable-sleep-mode`. Starts without compilation, which takes
+ * minutes at each start and does not change what an answer looks like.
+ */
 async function vllm(): Promise<Found> {
   const program = findProgram("vllm", "WEICHE_VLLM");
   if (program === undefined)
@@ -129,7 +132,7 @@ async function vllm(): Promise<Found> {
     env: { HF_HUB_OFFLINE: "1", VLLM_NO_USAGE_STATS: "1", VLLM_CPU_KVCACHE_SPACE: "1" },
     command: [
       ...[program, "serve", directory, `--served-model-name=${model}`, "--host=127.0.0.1", "--port={port}"],
-      ...[`--max-model-len=${context}`, `--max-num-seqs=${places}`, "--dtype=float32", ...more],
+      ...[`--max-model-len=${context}`, `--max-num-seqs=${places}`, "--dtype=float32", "--enforce-eager", ...more],
     ],
   });
   const parsers = ["--reasoning-parser=qwen3", "--enable-auto-tool-choice", "--tool-call-parser=hermes"];
