@@ -79,7 +79,7 @@ test("credits.evaluateSeconds: a used-up quota is noticed this long after the st
   expect(await exhaustedAfter(7_000)).toBe(true);
 });
 
-test("retention: usage records and entries of the audit log are removed after their days", async () => {
+test("retention: usage records, refused requests and entries of the audit log are removed after their days", async () => {
   const database = await server.newDatabase();
   const startMs = Date.parse("2026-11-14T10:30:00Z");
   const accounts = (agoDays: number) =>
@@ -92,11 +92,17 @@ test("retention: usage records and entries of the audit log are removed after th
     [4, 3, 2].map((agoDays) => startMs - agoDays * dayMs),
   );
 
+  for (const agoDays of [3, -100])
+    await database.pool.query("insert into unanswered_requests values ($1, $2, $2, $2, null, 'timeout', 504, 1, 1)", [
+      uuidv7({ now: () => startMs - agoDays * dayMs }),
+      id,
+    ]);
+
   const clock = new VirtualClock(startMs);
   await using _router = await startRouter(
     database,
     clock,
-    "retention: { usageDays: 3, auditDays: 8 }\nshutdownAcceptSeconds: 0",
+    "retention: { usageDays: 3, requestDays: 2, auditDays: 8 }\nshutdownAcceptSeconds: 0",
   );
   const oldestDay = async () => {
     const { rows } = await database.pool.query<{ day: string }>(
@@ -111,6 +117,7 @@ test("retention: usage records and entries of the audit log are removed after th
     clock.advance(3_600_000);
     return (await oldestDay()) > "20261111" && (await numbers()).length < 2;
   });
+  expect((await database.pool.query("select from unanswered_requests")).rowCount).toBe(1);
 });
 
 test("shutdownAcceptSeconds: a stopping router is unready at once and serves for this time [R2]", async () => {
