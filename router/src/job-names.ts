@@ -8,6 +8,7 @@ export const jobFailures = {
   "identity-sweep": "expired sessions, links and keys could not be deleted; they are still invalid",
   "limit-peaks": "the highest request rates of accounts could not be stored; the overview lacks them",
   "node-wishes": "the operators' wishes for nodes cannot be read",
+  "notice-mails": "notices could not be mailed; they are in the portal, and the mails are tried again",
   refusals: "refused requests and their counts could not be stored; they are kept in memory",
   routers: "the list of routers cannot be read",
   "usage-days": "partitions of usage records could not be made or dropped, or old requests could not be deleted",

@@ -176,7 +176,7 @@ function createPeopleMetrics({ counter, gauge }: MetricRegistry) {
     ),
     mails: counter(
       "weiche_router_mails_total",
-      "Mails by kind (`invitation`, `reset`) and result (`sent`, `failed`)",
+      "Mails by kind (`invitation`, `reset`, `notice`, `sign-in`) and result (`sent`, `failed`)",
       ["kind", "result"],
       "`failed` rises",
     ),
@@ -283,7 +283,7 @@ function createOwnMetrics({ gauge }: MetricRegistry) {
     ),
     jobRuns: gauge(
       "weiche_router_job_last_run_timestamp_seconds",
-      "Time at which a job last ended without an error, in seconds since 1970: `heartbeats` to the nodes (each second), `node-wishes` (2 s), `refusals` (5 s), `routers` (5 s), `limit-peaks` (30 s), `credits` (the evaluation, `credits.evaluateSeconds`), `usage-days` and `identity-sweep` (1 h), `audit-retention` (6 h). Only one of several routers evaluates credits and removes old audit entries. The others check whether it still does",
+      "Time at which a job last ended without an error, in seconds since 1970: `heartbeats` to the nodes (each second), `node-wishes` (2 s), `refusals` (5 s), `routers` (5 s), `limit-peaks` and `notice-mails` (30 s), `credits` (the evaluation, `credits.evaluateSeconds`), `usage-days` and `identity-sweep` (1 h), `audit-retention` (6 h). Only one of several routers evaluates credits and removes old audit entries. The others check whether it still does",
       ["name"],
       "several periods old. For `credits`: limits apply too late",
     ),

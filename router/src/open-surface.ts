@@ -1,6 +1,7 @@
 /** Opens the portal, the operators' console, and the admin socket behind the `weiche` command. */
 import { join } from "node:path";
 import { createAccounts } from "./accounts/accounts.ts";
+import { mailNotices, noticeMailsEveryMs } from "./accounts/notice-mails.ts";
 import { createIdentity } from "./accounts/identity.ts";
 import { formatListen, isLoopback, type ListenAddress } from "@weiche/shared/http/listen.ts";
 import type { Core } from "./core.ts";
@@ -76,6 +77,10 @@ export async function openSurface(
     data: formatListen(nodes.data.address),
     ops: formatListen(given.ops),
   };
+  if (mail) {
+    const mailDue = () => mailNotices(database, clock, mail, portal.url);
+    opened.use(core.job("notice-mails", noticeMailsEveryMs, mailDue));
+  }
   const people = { database, clock, portalUrl: portal.url, audits: events };
   const accounts = createAccounts(people);
   const { registration } = config;

@@ -119,14 +119,14 @@ async function deleteSignIns(transaction: Transaction<Schema>, id: AccountId): P
   const subjects = people.flatMap(({ email, networks, sessions }) => attemptsAbout(email, networks, sessions));
   const all = [...subjects, ...attemptsAbout(id, [], [])];
   await sql`delete from attempts where subject = any(${all}::text[])`.execute(transaction);
-  for (const table of ["sessions", "invitations", "passwordResets", "credentials"] as const)
+  for (const table of ["sessions", "invitations", "passwordResets", "credentials", "knownPlaces"] as const)
     await deleteOfUsers(transaction, id, table);
 }
 
 async function deleteOfUsers(
   transaction: Transaction<Schema>,
   id: AccountId,
-  table: "sessions" | "invitations" | "passwordResets" | "credentials",
+  table: "sessions" | "invitations" | "passwordResets" | "credentials" | "knownPlaces",
 ): Promise<void> {
   const users = transaction.selectFrom("users").select("id").where("accountId", "=", id);
   await transaction.deleteFrom(table).where("userId", "in", users).execute();

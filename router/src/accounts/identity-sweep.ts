@@ -5,6 +5,9 @@ import { dropOldNotices } from "./notices.ts";
 import { retireOldKeys } from "./retired-keys.ts";
 import { idleMsMax } from "../sign-in/sessions.ts";
 
+/** How long a network from which somebody signed in is known. */
+const placeMsMax = 180 * 86_400_000;
+
 export async function sweepIdentity(database: Database, nowMs: number, deadKeyDays: number): Promise<void> {
   const { pool } = database;
   const [now, idle, forgotten] = [nowMs, nowMs - idleMsMax, nowMs - forgottenMs].map(instantText);
@@ -14,6 +17,7 @@ export async function sweepIdentity(database: Database, nowMs: number, deadKeyDa
     forgotten,
     now,
   ]);
+  await pool.query("delete from known_places where seen_at <= $1", [instantText(nowMs - placeMsMax)]);
   await retireOldKeys(database, nowMs, deadKeyDays);
   await dropOldNotices(database);
 }

@@ -27,7 +27,7 @@ function partsOf(context: IdentityContext) {
     passwords: createPasswords(context),
     secondFactor: createSecondFactor(context),
     invitations: createInvitations(context),
-    profile: createProfile(database),
+    profile: createProfile(database, context.mail !== undefined),
     /** What the sign-in page offers. */
     offers: { registration: context.registration === "open", resetByMail: context.mail !== undefined },
     /** Authenticates a signed-in person once more. */

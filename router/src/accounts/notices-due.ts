@@ -1,4 +1,4 @@
-/** Notices of keys that expire and trials that end within a week. */
+/** Notices of keys that expire, and of trials and cancelled packages that end, within a week. */
 import type { Pool } from "pg";
 import { instantText } from "../db/database.ts";
 import { renewsNotice } from "./notices.ts";
@@ -9,7 +9,8 @@ const noticeDays = 7;
 export async function noticeWhatIsDue(pool: Pool, nowMs: number): Promise<number> {
   const values = [instantText(nowMs), instantText(nowMs + noticeDays * 86_400_000)];
   let added = 0;
-  for (const text of [expiringKeys, endingTrials]) added += (await pool.query({ text, values })).rowCount ?? 0;
+  for (const text of [expiringKeys, endingTrials, endingPackages])
+    added += (await pool.query({ text, values })).rowCount ?? 0;
   return added;
 }
 
@@ -32,4 +33,14 @@ const endingTrials = `
     $1::timestamptz
   from subscriptions
   where state = 'trial' and started_at <= $1 and ended_at > $1 and ended_at <= $2
+  on conflict do nothing`;
+
+/** A package that follows another one at its end, such as after a downgrade, is no end. */
+const endingPackages = `
+  insert into notices (account_id, kind, event, facts, created_at)
+  select account_id, 'package-ending', ${epochMs("ended_at")}::text,
+    jsonb_build_object('endsAt', ${isoText("ended_at")}, 'package', package), $1::timestamptz
+  from subscriptions s
+  where state = 'active' and started_at <= $1 and ended_at > $1 and ended_at <= $2
+    and not exists (select from subscriptions f where f.account_id = s.account_id and f.started_at = s.ended_at)
   on conflict do nothing`;

@@ -111,8 +111,8 @@ export async function addNotices(
   return inserted.length;
 }
 
-/** SQL condition: nobody has to do anything about the notice any more. */
-function solved(nowMs: number): RawBuilder<boolean> {
+/** SQL condition over `n`, its user `u` and its key `k`: nobody has to do anything about the notice any more. */
+export function solvedNotice(nowMs: number): RawBuilder<boolean> {
   const now = sql`${instantText(nowMs)}::timestamptz`;
   const fact = (name: string) => sql`(n.facts ->> ${sql.lit(name)})::timestamptz`;
   const later = sql`exists (select from notices h where h.account_id = n.account_id and h.event = n.event
@@ -131,6 +131,8 @@ function solved(nowMs: number): RawBuilder<boolean> {
     when n.kind = 'user-limit' then ${ofLimit("u")}
     when n.kind = 'key-expiring' then k.expires_at <= ${now} or k.expires_at is distinct from ${fact("expiresAt")}
     when n.kind = 'trial-ending' then not ${running(sql`s.state = 'trial' and s.ended_at = ${fact("endsAt")}`)}
+    when n.kind = 'package-ending' then not ${running(sql`s.ended_at = ${fact("endsAt")}`)} or exists (
+      select from subscriptions f where f.account_id = n.account_id and f.started_at = ${fact("endsAt")})
     else false end`;
 }
 
@@ -141,7 +143,7 @@ function visible(
 ): RawBuilder<unknown> {
   return sql`
     select n.id, n.kind, n.created_at as at, n.facts, n.user_id, u.email, n.key_id, k.name as key_name, k.last_four,
-      coalesce(r.read_at >= n.created_at, false) or ${solved(nowMs)} as read
+      coalesce(r.read_at >= n.created_at, false) or ${solvedNotice(nowMs)} as read
     from (select * from notices
       where account_id = ${accountId} and (${seesAll} or user_id is null or user_id = ${userId}::uuid)
       order by created_at desc, id desc limit ${noticesMax}) n

@@ -148,8 +148,8 @@ const smtp = Type.Object(
   },
   {
     ...closed,
-    description: "sends invitations and password reset links by mail",
-    absent: "links are shown to the person who makes them",
+    description: "sends invitations, password reset links, notices and sign-ins from new places by mail",
+    absent: "links are shown to the person who makes them, and notices are in the portal only",
   },
 );
 

@@ -17,6 +17,7 @@ export type NoticeKind =
   | "user-limit"
   | "key-expiring"
   | "trial-ending"
+  | "package-ending"
   | "model-status"
   | "model-factor"
   | "model-change"
@@ -49,6 +50,7 @@ export interface Schema {
     language: Language | null;
     theme: Theme | null;
     checklistHidden: Defaulted<boolean>;
+    mailsOff: Defaulted<string[]>;
     deletedAt: InstantOrNull;
     createdAt: Instant;
   };
@@ -85,6 +87,11 @@ export interface Schema {
     usedAt: InstantOrNull;
     withdrawnAt: InstantOrNull;
     createdBy: UserId | null;
+  };
+  readonly knownPlaces: {
+    userId: UserId;
+    place: string;
+    seenAt: Instant;
   };
   readonly passwordResets: {
     tokenHash: string;

@@ -1,7 +1,7 @@
 /** Texts of e-mails, in the recipient's language, or in German and English if the language is unknown. Pure. */
 import type { Language } from "../db/schema.ts";
 
-export type LetterKind = "invitation" | "reset";
+export type LetterKind = "invitation" | "reset" | "notice" | "sign-in";
 
 export interface Letter {
   readonly kind: LetterKind;
@@ -37,7 +37,7 @@ Sie sind eingeladen, das Konto „${accountName}“ mit zu nutzen. Unter diesem 
 
 ${url}
 
-Er gilt einmal und bis ${dayTime("de", expiresAtMs)}. Danach hilft, wer Sie eingeladen hat.`,
+Er gilt einmal und bis ${formatDayTime("de", expiresAtMs)}. Danach hilft, wer Sie eingeladen hat.`,
   }),
   en: ({ accountName, url, expiresAtMs }: InvitationFacts): Words => ({
     subject: `Invitation to ${accountName}`,
@@ -47,7 +47,7 @@ You are invited to use the account “${accountName}”. Choose your password he
 
 ${url}
 
-The link works once, until ${dayTime("en", expiresAtMs)}. After that, ask the person who invited you for a new one.`,
+The link works once, until ${formatDayTime("en", expiresAtMs)}. After that, ask the person who invited you for a new one.`,
   }),
 };
 
@@ -60,7 +60,7 @@ jemand hat für diese Adresse ein neues Passwort angefordert. Unter diesem Link 
 
 ${url}
 
-Er gilt einmal und bis ${dayTime("de", expiresAtMs)}. Waren Sie es nicht, ist nichts zu tun: Ihr Passwort bleibt, wie es ist.`,
+Er gilt einmal und bis ${formatDayTime("de", expiresAtMs)}. Waren Sie es nicht, ist nichts zu tun: Ihr Passwort bleibt, wie es ist.`,
   }),
   en: ({ url, expiresAtMs }: ResetFacts): Words => ({
     subject: "New password",
@@ -70,18 +70,24 @@ Somebody asked for a new password for this address. Choose it here:
 
 ${url}
 
-The link works once, until ${dayTime("en", expiresAtMs)}. If it was not you, do nothing: your password does not change.`,
+The link works once, until ${formatDayTime("en", expiresAtMs)}. If it was not you, do nothing: your password does not change.`,
   }),
 };
 
-function inLanguage(language: Language | null, words: (language: Language) => Words): Words {
+export function inLanguage(language: Language | null, words: (language: Language) => Words): Words {
   if (language) return words(language);
   const [de, en] = [words("de"), words("en")];
   return { subject: `${de.subject} / ${en.subject}`, text: `${de.text}\n\n— — —\n\n${en.text}` };
 }
 
+const zone = { dateStyle: "long", timeZone: "Europe/Berlin" } as const;
+const localeOf = (language: Language) => (language === "de" ? "de-DE" : "en-GB");
+
 /** Formats a time in the German time zone, as the portal does. */
-function dayTime(language: Language, ms: number): string {
-  const format = { dateStyle: "long", timeStyle: "short", timeZone: "Europe/Berlin" } as const;
-  return new Intl.DateTimeFormat(language === "de" ? "de-DE" : "en-GB", format).format(ms);
+export function formatDayTime(language: Language, ms: number): string {
+  return new Intl.DateTimeFormat(localeOf(language), { ...zone, timeStyle: "short" }).format(ms);
+}
+
+export function formatDay(language: Language, ms: number): string {
+  return new Intl.DateTimeFormat(localeOf(language), zone).format(ms);
 }

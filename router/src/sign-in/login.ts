@@ -1,5 +1,12 @@
 /** Signs people in and out. */
+import { sql, type Transaction } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import { instantText } from "../db/database.ts";
+import type { Schema } from "../db/schema.ts";
+import { networkOf, unknownAddress } from "../edge/client-network.ts";
+import type { MailTopic } from "../mail/mail-topics.ts";
+import { signInLetter } from "../mail/notice-letters.ts";
 import { audited } from "../rights/audit-log.ts";
 import { RequestError } from "../rights/request-error.ts";
 import { asThemselves, type IdentityContext } from "./identity-context.ts";
@@ -29,6 +36,7 @@ export function createLogin(context: IdentityContext) {
         : stored;
       const on = { kind: "user", id: userId } as const;
       const deed = { action: "session.start", on, details: { failedBefore: failedLogins } } as const;
+      let isNewPlace = false;
       try {
         const started = await audited(asThemselves(context, userId, from.source), deed, async (transaction) => {
           const row = transaction
@@ -37,8 +45,10 @@ export function createLogin(context: IdentityContext) {
             .where("userId", "=", userId)
             .where("password", "=", stored);
           if ((await row.executeTakeFirst()).numUpdatedRows !== 1n) throw new PasswordChanged();
+          isNewPlace = await notePlace(transaction, clock, userId, from.source);
           return startSession(transaction, clock, userId, from);
         });
+        if (isNewPlace) await mailSignIn(context, userId, from);
         events.loginFinished("signed-in");
         return { kind: "signed-in", ...started };
       } catch (error) {
@@ -69,4 +79,32 @@ export function createLogin(context: IdentityContext) {
         endSessions(transaction, userId),
       ),
   };
+}
+
+/** Returns whether the person has signed in before, but never from this network. */
+async function notePlace(
+  transaction: Transaction<Schema>,
+  clock: Clock,
+  userId: UserId,
+  source: string,
+): Promise<boolean> {
+  if (source === unknownAddress) return false;
+  const { rows } = await sql<{ isNew: boolean; isFirst: boolean }>`
+    insert into known_places (user_id, place, seen_at) values (${userId}, ${networkOf(source)}, ${instantText(clock.now())})
+    on conflict (user_id, place) do update set seen_at = excluded.seen_at
+    returning xmax = 0 as is_new,
+      not exists (select from known_places k where k.user_id = ${userId}) as is_first`.execute(transaction);
+  return rows[0]!.isNew && !rows[0]!.isFirst;
+}
+
+/** Not awaited: a slow mail server must not hold up the sign-in. */
+async function mailSignIn({ mail, database, clock, portalUrl }: IdentityContext, userId: UserId, from: SignedInFrom) {
+  if (!mail) return;
+  const { email, language, mailsOff } = await database.kysely
+    .selectFrom("users")
+    .select(["email", "language", "mailsOff"])
+    .where("id", "=", userId)
+    .executeTakeFirstOrThrow();
+  if (mailsOff.includes("sign-in" satisfies MailTopic)) return;
+  void mail.send(email, signInLetter(language, { ...from, atMs: clock.now(), portalUrl }));
 }

@@ -1,9 +1,11 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { unknownAddress } from "../../src/edge/client-network.ts";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { createIdentity } from "../../src/accounts/identity.ts";
 import { sweepIdentity } from "../../src/accounts/identity-sweep.ts";
 import type { Asker } from "../../src/sign-in/few-at-once.ts";
-import { idleMsMax, sessionMsMax, sessionsPerUserMax } from "../../src/sign-in/sessions.ts";
+import type { Letter } from "../../src/mail/letters.ts";
+import { idleMsMax, sessionMsMax, sessionsPerUserMax, type SignedInFrom } from "../../src/sign-in/sessions.ts";
 import { instantText } from "../../src/db/database.ts";
 import { cheapHashing } from "./cheap-hashing.ts";
 import { elsewhere, here, identityRigOfFile, password, tokenOf } from "./identity-rig.ts";
@@ -36,6 +38,30 @@ async function signedIn(from = here) {
 async function setUser(id: UserId, change: { blocked?: boolean; role?: "admin" }): Promise<void> {
   await rig.database.kysely.updateTable("users").set(change).where("id", "=", id).execute();
 }
+
+test("a sign-in from a new place is mailed to its person once, unless that is the first place or not wanted", async () => {
+  const letters: [to: string, kind: string, namesPlace: boolean][] = [];
+  const send = async (to: string, { kind, text }: Letter) =>
+    letters.push([to, kind, text.includes(elsewhere.source)]) > 0;
+  const { login } = createIdentity({ ...rig.context, mail: { send } });
+  const signInFrom = async (from: SignedInFrom) =>
+    expect(await login.signIn({ email, password }, from)).toMatchObject({ kind: "signed-in" });
+  const mailed = () => letters.splice(0);
+  await signInFrom(here);
+  await signInFrom({ ...here, source: "192.0.2.200" }); // of the same network
+  expect(mailed()).toEqual([]);
+  await signInFrom(elsewhere);
+  expect(mailed()).toEqual([[email, "sign-in", true]]);
+  for (const from of [elsewhere, here, { ...here, source: unknownAddress }]) await signInFrom(from);
+  expect(mailed()).toEqual([]);
+  await rig.identity.profile.update(userId, { mailsOff: ["sign-in"] });
+  await signInFrom({ ...here, source: "203.0.113.5" });
+  expect(mailed()).toEqual([]);
+  rig.clock.advance(181 * 86_400_000);
+  await sweepIdentity(rig.database, rig.clock.now(), 30);
+  const { rowCount } = await rig.database.pool.query("select 1 from known_places where user_id = $1", [userId]);
+  expect(rowCount).toBe(0);
+});
 
 describe("a session", () => {
   test("is found by its token, belongs to its user, and is stored only as a hash", async () => {

@@ -128,6 +128,21 @@ test("the first steps lead a newcomer from a package to a key, and stay away onc
   for (const each of [tab, his]) each.check();
 });
 
+test("each mail can be turned off, and stays off", async () => {
+  await using tab = await openTab(browser, portal.origin, { cookie: people.member.cookie });
+  const { page } = tab;
+  await page.goto("/account");
+  const topic = page.getByRole("checkbox", { name: "my keys that expire" });
+  await topic.press("Space");
+  await tab.settled();
+  expect(await topic.evaluate((one) => one === one.ownerDocument.activeElement)).toBe(true);
+  expect((await portal.get("/profile", people.member)).json.mailsOff).toEqual(["keys"]);
+  await page.reload();
+  await topic.waitFor();
+  expect([await topic.isChecked(), await page.getByRole("checkbox", { checked: true }).count()]).toEqual([false, 4]);
+  tab.check();
+});
+
 test("the overview shows the use of 30 days, and what will be used by the end of the period", async () => {
   const { pool } = portal.database;
   await pool.query("insert into limit_peaks values ($1, date_trunc('hour', now()), 48, 7) on conflict do nothing", [

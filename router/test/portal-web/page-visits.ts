@@ -45,7 +45,11 @@ export async function startVisited(): Promise<Visited> {
   const clock = new ShiftedClock();
   await using opened = new AsyncDisposableStack();
   const portal = opened.use(
-    await startPortal({ clock, parts: () => ({ nodes: () => busyNodes, changes: () => someChanges }) }),
+    await startPortal({
+      clock,
+      mail: { send: () => Promise.resolve(true) },
+      parts: () => ({ nodes: () => busyNodes, changes: () => someChanges }),
+    }),
   );
   const browser = await startBrowser();
   opened.defer(() => browser.close());

@@ -20,6 +20,7 @@ import type { Route } from "../../src/surface/contract/route.ts";
 import { createHandlers } from "../../src/surface/routes/handlers.ts";
 import type { HandlerDeps } from "../../src/surface/routes/handler-deps.ts";
 import { openPortal, type PortalDeps } from "../../src/surface/portal/portal-server.ts";
+import type { Mail } from "../../src/mail/mail.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { catalogue } from "../api/api-harness.ts";
 import { cheapHashing } from "../accounts/cheap-hashing.ts";
@@ -67,6 +68,8 @@ interface PortalParts {
   readonly parts?: (database: Database) => Partial<HandlerDeps>;
   /** Defaults to all of the router's handlers. */
   readonly handlers?: Handlers<Contract>;
+  /** If undefined, the portal sends no mail. */
+  readonly mail?: Pick<Mail, "send">;
   /** If undefined, registration is closed. */
   readonly registration?: "open" | "closed";
 }
@@ -81,6 +84,7 @@ export async function startPortal({
   parts = () => ({}),
   handlers: givenHandlers,
   registration = "closed",
+  mail,
   ...more
 }: Partial<PortalDeps> & PortalParts = {}): Promise<PortalRig> {
   await using opened = new AsyncDisposableStack();
@@ -102,6 +106,7 @@ export async function startPortal({
       hashing: cheapHashing(),
       throttle: createLoginThrottle(database, clock),
       registration,
+      ...(mail && { mail }),
       events: { loginFinished() {} },
     }),
     models: () => models,

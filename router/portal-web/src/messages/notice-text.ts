@@ -16,6 +16,7 @@ type Facts =
       readonly facts: { readonly limit: string; readonly periodEnd: string };
     }
   | { readonly kind: "key-expiring"; readonly facts: { readonly expiresAt: string } }
+  | { readonly kind: "package-ending"; readonly facts: { readonly endsAt: string; readonly package: string } }
   | { readonly kind: "trial-ending"; readonly facts: { readonly endsAt: string } }
   | {
       readonly kind: "package-terms";
@@ -82,6 +83,8 @@ export function noticeText(notice: Notice, texts: Texts): string {
       return notices.keyExpiring(key, format.lastMoment(facts.expiresAt));
     case "trial-ending":
       return notices.trialEnding(format.lastDay(facts.endsAt));
+    case "package-ending":
+      return notices.packageEnding(facts.package, format.lastDay(facts.endsAt));
     case "package-terms": {
       const { package: name, at, from, to } = facts;
       if (to === null) return notices.termsStay(name, format.date(at), termsText(from, texts));

@@ -1,4 +1,5 @@
 /** Routes for signing in and out, the own profile and password, the second factor, and invitations. */
+import { mailTopics } from "../../mail/mail-topics.ts";
 import { Type } from "typebox";
 import {
   byId,
@@ -39,11 +40,20 @@ const invitation = {
   createdAt: instant,
   expiresAt: instant,
 };
+const mailsOff = Type.Array(Type.Enum([...mailTopics]), {
+  uniqueItems: true,
+  description: "Kinds of mail that this person does not want.",
+});
 const profile = object({
   email: Type.String(),
   role,
   language: orNull(language),
   theme: orNull(theme),
+  mailsOff: orNull(
+    Type.Array(Type.Enum([...mailTopics]), {
+      description: "Kinds of mail that this person does not want. null if the router sends no mail.",
+    }),
+  ),
   totp: Type.Boolean(),
   recoveryCodesLeft: count,
   passwordSetAt: orNull(instant),
@@ -112,12 +122,13 @@ export const profileContract = {
   profile: { summary: "Show the signed-in user's profile", may: everybody, reply: profile },
   updateProfile: {
     summary:
-      "Change language and theme, or hide the first steps. null selects the browser's language and the system's theme",
+      "Change language, theme and unwanted mails, or hide the first steps. null selects the browser's language and the system's theme",
     may: everybody,
     body: object({
       language: Type.Optional(orNull(language)),
       theme: Type.Optional(orNull(theme)),
       checklistHidden: Type.Optional(Type.Literal(true)),
+      mailsOff: Type.Optional(mailsOff),
     }),
     reply: profile,
   },

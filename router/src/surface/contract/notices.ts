@@ -54,6 +54,7 @@ const anyNotice = Type.Union([
   notice(["key-limit", "user-limit"], { limit: credits, periodEnd: instant }),
   notice(["key-expiring"], { expiresAt: instant }),
   notice(["trial-ending"], { endsAt: instant }),
+  notice(["package-ending"], { endsAt: instant, package: Type.String() }),
   notice(["package-terms"], {
     package: Type.String(),
     at: instant,

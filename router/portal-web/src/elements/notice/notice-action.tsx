@@ -21,6 +21,7 @@ function wayOf({ kind, key, user }: Pick<Notice, "kind" | "key" | "user">): Way 
     case "quota-100":
       return { action: "upgrade", to: "/package", needs: "changePackage" };
     case "trial-ending":
+    case "package-ending":
     case "package-terms":
       return { action: "package", to: "/package", needs: "changePackage" };
     case "key-limit":

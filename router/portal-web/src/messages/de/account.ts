@@ -41,6 +41,17 @@ export const account: Shape<typeof english> = {
     offDone: "Der zweite Faktor ist aus",
     onDone: "Der zweite Faktor ist an",
   },
+  mails: {
+    title: "E-Mails",
+    lead: "Ich möchte E-Mails über:",
+    topics: {
+      quota: "verbrauchte Credits (75, 90 und 100 %)",
+      limits: "erreichte Limits, meines und die meiner Schlüssel",
+      keys: "meine Schlüssel, die ablaufen",
+      package: "Tests und Pakete, die enden",
+      "sign-in": "eine Anmeldung von einem neuen Ort",
+    },
+  },
   devices: {
     title: "Angemeldet auf",
     current: "dieses Gerät",

@@ -21,6 +21,7 @@ export const notices: Shape<typeof english> = {
     `${user} hat alle ${limit} Credits verbraucht; Aufrufe dieser Person erhalten 401 bis ${until}.`,
   keyExpiring: (key, at) => `Schlüssel ${key} gilt bis ${at}; danach erhalten Aufrufe damit 401.`,
   trialEnding: (at) => `Ihr Test endet am ${at}. Wenn Sie nicht gekündigt haben, kostet das Paket danach Geld.`,
+  packageEnding: (name, at) => `${name} ist gekündigt und endet am ${at}; danach erhalten Aufrufe 403.`,
   actions: {
     upgrade: "Hochstufen",
     raise: "Limit erhöhen",

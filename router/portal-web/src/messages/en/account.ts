@@ -38,6 +38,17 @@ export const account = {
     offDone: "The second factor is off",
     onDone: "The second factor is on",
   },
+  mails: {
+    title: "E-mails",
+    lead: "Tell me by e-mail about:",
+    topics: {
+      quota: "credits that are used (75, 90 and 100 %)",
+      limits: "my limit, or one of my keys' limits, that is reached",
+      keys: "my keys that expire",
+      package: "trials and packages that end",
+      "sign-in": "a sign-in from a new place",
+    },
+  },
   devices: {
     title: "Signed in on",
     current: "this device",

@@ -19,6 +19,7 @@ export const notices = {
   keyExpiring: (key: string, at: string) => `Key ${key} works until ${at}; after that its calls get 401.`,
   trialEnding: (at: string) =>
     `Your trial ends on ${at}. Unless you have cancelled, the package is charged from then on.`,
+  packageEnding: (name: string, at: string) => `${name} is cancelled and ends on ${at}; after that calls get 403.`,
   actions: {
     upgrade: "Upgrade",
     raise: "Raise the limit",

@@ -9,6 +9,7 @@ import { Page } from "../../elements/page.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import { useSession } from "../../session/session.ts";
 import { deviceName } from "./device-name.ts";
+import { MailsCard } from "./mails-card.tsx";
 import { PasswordCard } from "./password-card.tsx";
 import { SettingsCard } from "./settings-card.tsx";
 import { TotpCard } from "./totp-card.tsx";
@@ -26,6 +27,7 @@ export default function AccountPage() {
             <>
               <PasswordCard profile={data} />
               <TotpCard profile={data} />
+              <MailsCard profile={data} />
             </>
           )}
         </Loaded>
