@@ -6,7 +6,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { activeKeysMax } from "../../router/src/accounts/keys.ts";
+import { usersMax } from "../../router/src/accounts/users.ts";
 import { bodyBytesMax } from "../../router/src/api/body/body-receiver.ts";
+import { changesBurst } from "../../router/src/rights/audit-log.ts";
 import { apiRefusals } from "../../router/src/surface/routes/service.ts";
 import { help } from "../../router/portal-web/src/messages/en/help.ts";
 import { createFormat } from "../../router/portal-web/src/messages/format.ts";
@@ -43,13 +45,16 @@ function refusals(): string {
 
 /** The default limits. */
 function limits(): string {
-  const { address, body, duration, keys, evaluation } = help.limits;
+  const { address, body, duration, keys, account, retry, evaluation } = help.limits;
+  const { number } = createFormat("en");
   return list([
     address(byDefault("limits.perIpBurst"), byDefault("limits.perIpPerSecond")),
     "Requests a minute, parallel requests and credits are shared by all keys of the account: see its package.",
     body(String(bodyBytesMax / 2 ** 20)),
     duration(byDefault("requestSeconds")),
     keys(String(activeKeysMax)),
+    account(number(usersMax), number(changesBurst)),
+    retry,
     evaluation,
   ]);
 }

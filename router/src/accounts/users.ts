@@ -140,7 +140,11 @@ async function requireFewUsers(transaction: Transaction<Schema>, accountId: Acco
     .where("deletedAt", "is", null)
     .offset(usersMax - 1)
     .limit(1);
-  if (await last.executeTakeFirst()) throw new RequestError("conflict", `the account has ${usersMax} users already`);
+  if (await last.executeTakeFirst())
+    throw new RequestError(
+      "conflict",
+      `the account has ${usersMax} users already: delete users who are no longer needed`,
+    );
 }
 
 /** Refuses if users would remove themselves, or if the account would have no Owner: it could never get one again. */

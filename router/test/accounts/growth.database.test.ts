@@ -62,7 +62,9 @@ test("an account has at most 10,000 users, deleted ones not counted [D10]", asyn
      select gen_random_uuid(), $1::uuid, n || '.' || $1::text || '@many.example', 'member', now() from generate_series(2, $2::integer) n`,
     [accountId, usersMax],
   );
-  expect(await refusal(create("one-more"))).toBe("conflict: the account has 10000 users already");
+  expect(await refusal(create("one-more"))).toBe(
+    "conflict: the account has 10000 users already: delete users who are no longer needed",
+  );
   const many = database.kysely.selectFrom("users").select("id").where("email", "=", `2.${accountId}@many.example`);
   await accounts.users.delete((await many.executeTakeFirstOrThrow()).id);
   await create("the-last");

@@ -37,6 +37,7 @@ test("every refusal is listed with its status, its code and whether to retry, so
 test("the limits are this router's settings", async () => {
   expect((await portal.get("/service", cleo)).json.limits).toEqual({
     ...{ requestsPerSecond: 10, requestBurst: 20, bodyBytes: 20 << 20, requestSeconds: 600, activeKeysPerUser: 25 },
+    ...{ usersPerAccount: 10_000, changesAtOnce: 1_000 },
   });
   await using free = await startPortal({
     database: portal.database,

@@ -20,7 +20,8 @@ export const germanRefusals: Readonly<Record<string, string>> = {
   "There is nothing to withdraw.": "Es gibt nichts zurückzunehmen.",
   "You cannot do this to yourself.": "Das können Sie nicht mit sich selbst tun.",
   "You cannot block or delete yourself.": "Sie können sich nicht selbst sperren oder löschen.",
-  "The account has 10000 users already.": "Das Konto hat schon 10.000 Benutzer.",
+  "The account has 10000 users already: delete users who are no longer needed.":
+    "Das Konto hat schon 10.000 Benutzer: Löschen Sie Benutzer, die nicht mehr gebraucht werden.",
   "The user has 25 active keys already.": "Der Benutzer hat schon 25 aktive Schlüssel.",
   "This user is blocked. An Admin or Owner of the account can change that.":
     "Dieser Benutzer ist gesperrt. Ein Admin oder Owner des Kontos kann das ändern.",

@@ -45,6 +45,8 @@ export const serviceContract = {
         bodyBytes: count,
         requestSeconds: count,
         activeKeysPerUser: count,
+        usersPerAccount: count,
+        changesAtOnce: count,
       }),
     }),
   },

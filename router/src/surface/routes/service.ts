@@ -1,8 +1,10 @@
 /** Handler that lists the API's refusals and limits. */
 import { apiErrors, mayRetry, type ApiErrorKind } from "@weiche/shared/errors.ts";
 import { activeKeysMax } from "../../accounts/keys.ts";
+import { usersMax } from "../../accounts/users.ts";
 import { bodyBytesMax } from "../../api/body/body-receiver.ts";
 import { pageRefusals, type PageRefusalKind } from "../../edge/html-pages.ts";
+import { changesBurst } from "../../rights/audit-log.ts";
 import type { serviceContract } from "../contract/service.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
@@ -28,6 +30,8 @@ export function serviceHandlers({ apiLimits }: HandlerDeps): Handlers<typeof ser
         bodyBytes: bodyBytesMax,
         requestSeconds: apiLimits.requestMsMax / 1_000,
         activeKeysPerUser: activeKeysMax,
+        usersPerAccount: usersMax,
+        changesAtOnce: changesBurst,
       },
     }),
   };

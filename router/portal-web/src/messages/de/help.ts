@@ -121,6 +121,10 @@ export const help: Shape<typeof english> = {
     duration: (seconds) =>
       `Eine Anfrage dauert höchstens ${seconds} Sekunden. Lassen Sie sich lange Antworten streamen.`,
     keys: (count) => `Ein Benutzer hat höchstens ${count} aktive Schlüssel.`,
+    account: (users, changes) =>
+      `Ein Konto hat höchstens ${users} Benutzer. Eine Person darf ${changes} Änderungen auf einmal machen, danach eine in der Sekunde.`,
+    retry:
+      "`retry-after` ist bei Grenzen des Kontos höchstens 60 Sekunden. Wer länger warten muss, bekommt wieder 60 Sekunden: Zwei Wiederholungen eines offiziellen Clients reichen für zwei Minuten.",
     evaluation:
       "Kontingente und Limits werden etwa einmal je Minute mit dem Verbrauch verglichen; einzelne Anfragen können darüber hinausgehen.",
   },
@@ -142,7 +146,7 @@ export const help: Shape<typeof english> = {
       tokens:
         "Die Token von Eingabe und Ausgabe, mal dem Faktor des Modells zur Zeit der Anfrage. Embeddings kosten nur ihre Eingabe. Ein Stream kostet so viel wie eine Antwort in einem Stück.",
       failed:
-        "Eine Antwort, die bei uns scheitert (`500`, `503`, ein Stream, den wir abbrechen), kostet nichts. Ein Stream kostet, was gesendet wurde, wenn die Engine ihn wegen des vom Modell geschriebenen Textes nicht fortsetzen kann.",
+        "Eine Antwort, die bei uns scheitert (`500`, `503`, ein Stream, den wir abbrechen), kostet nichts. Ein Stream kostet, was gesendet wurde, wenn die Engine ihn wegen des vom Modell geschriebenen Textes nicht fortsetzen kann. Eine Antwort in einem Stück, die scheitert, kostet nichts.",
       left: "Eine Antwort, die der Client abbricht, kostet die Eingabe und was bis dahin erzeugt war. Was die Engine noch nicht gezählt hatte, wird geschätzt; die Verbrauchsseite zeigt, wie viel.",
       twice:
         "Eine Anfrage, die zweimal gesendet wird, wird zweimal beantwortet und kostet zweimal, wenn beide beantwortet werden: Es gibt keinen Idempotenz-Schlüssel.",

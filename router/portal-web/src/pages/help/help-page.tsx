@@ -72,7 +72,15 @@ function LimitsCard({ limits }: { readonly limits: Service["limits"] }) {
   const { t, format } = useTexts();
   const help = useHelp();
   const texts = help.limits;
-  const { requestsPerSecond, requestBurst, bodyBytes, requestSeconds, activeKeysPerUser } = limits;
+  const {
+    requestsPerSecond,
+    requestBurst,
+    bodyBytes,
+    requestSeconds,
+    activeKeysPerUser,
+    usersPerAccount,
+    changesAtOnce,
+  } = limits;
   return (
     <section className="card stack" aria-labelledby="limits">
       <h2 id="limits">{texts.title}</h2>
@@ -89,6 +97,8 @@ function LimitsCard({ limits }: { readonly limits: Service["limits"] }) {
         <li>{texts.body(format.number(Math.round(bodyBytes / 2 ** 20)))}</li>
         <li>{texts.duration(format.number(requestSeconds))}</li>
         <li>{texts.keys(format.number(activeKeysPerUser))}</li>
+        <li>{texts.account(format.number(usersPerAccount), format.number(changesAtOnce))}</li>
+        <li>{texts.retry}</li>
         <li>{texts.evaluation}</li>
       </ul>
       <p>
