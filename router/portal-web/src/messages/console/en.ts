@@ -1,5 +1,6 @@
 /** The texts of the operators' console in English; the German ones have the same shape. */
 import { counted } from "../counted.ts";
+import { requests } from "./requests-en.ts";
 
 export const console = {
   name: "Console",
@@ -163,42 +164,7 @@ export const console = {
     account: (name: string) => `account ${name}`,
     more: (count: string) => `and ${count} more`,
   },
-  requests: {
-    lead: (days: string) =>
-      `The ended requests of all routers in the last ${days}, newest first, without their content.`,
-    id: "Request id or its start",
-    explain: "Explain",
-    explainOf: (time: string) => `Explain the request at ${time}`,
-    title: "What happened to the request",
-    malformed: "A request id begins with at least 8 of 0–9, a–f and dashes.",
-    running: "It is still running.",
-    outcomes: {
-      answered: "The client received the whole answer.",
-      refused: "It was refused.",
-      "client-gone": "The client left before the end of its answer.",
-      broken: "The answer broke off because a node or engine failed.",
-      timeout: "The answer was cut at the time limit for requests.",
-      stalled: "The client read its answer too slowly and was cut off.",
-    },
-    end: (status: string, reason: string, took: string) => `${status} ${reason} after ${took}`,
-    forgotten:
-      "This router does not remember the request: it has restarted, another router served it, or it was long ago. The following is from the database.",
-    unknown: "The database knows nothing else of it.",
-    notSent: "It was sent to no node.",
-    attempts: "Attempts",
-    attempt: (place: string, after: string) => `${place}, sent after ${after}`,
-    waited: (wait: string, reason: string) => `It waited ${wait} ${reason}.`,
-    waits: { switch: "for the slot to switch to its model", place: "for a free place on the engine" },
-    replied: (after: string) => `The node began to answer after ${after}.`,
-    lost: (after: string) => `The node or its connection was lost after ${after}.`,
-    refusedThere: (reason: string, after: string) => `The node refused it after ${after}: ${reason}.`,
-    cost: "Usage records",
-    costColumns: { node: "Node", outcome: "Outcome", tokens: "Tokens in / out", credits: "Credits" },
-    free: "There is no usage record: it cost nothing, or the record is still on its node.",
-    noDatabase: "Its cost is unknown: the database does not answer.",
-    setAside: (node: string, reason: string) => `A record of ${node} was set aside and is billed to nobody: ${reason}.`,
-    failures: "Failures of its engines that nodes report now",
-  },
+  requests,
   accounts: {
     lead: (count: string) =>
       `${counted(count, "account", "accounts")}. Use is that of the billing period, refusals are those of 24 hours.`,
