@@ -21,8 +21,12 @@ interface KeyFilter {
   readonly search?: string;
 }
 
+/** Numbers in names count as such: key 9 precedes key 10. Each gets leading zeros, of which the last twelve digits stay. */
+const naturally = (column: string) =>
+  String.raw`regexp_replace(regexp_replace(lower(${column}), '\d+', '000000000000\&', 'g'), '\d*(\d{12})(?!\d)', '\1', 'g')`;
+
 const orders = {
-  name: "lower(name)",
+  name: naturally("name"),
   user: "user_email",
   state: `array_position(array['${keyStates.join("','")}'], state)`,
   used: "credits_used",

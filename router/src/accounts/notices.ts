@@ -12,7 +12,7 @@ import type { Schema, NoticeKind } from "../db/schema.ts";
  * The newest notices of an account that are kept and listed. Those of the account's key limits alone can be 25 for each
  * user and billing period.
  */
-export const noticesMax = 10_000;
+const noticesMax = 10_000;
 const noticesPerStep = 5_000;
 
 /**

@@ -16,7 +16,7 @@ export const topicOf = {
 } as const satisfies Readonly<Record<string, MailTopic>>;
 export type MailedKind = keyof typeof topicOf;
 
-export interface NoticeFacts {
+interface NoticeFacts {
   readonly kind: MailedKind;
   /** When calls are admitted again, or what the notice is about ends. */
   readonly atMs: number;

@@ -81,6 +81,13 @@ describe("keys", () => {
     expect((await portal.send("POST", `/keys/${key.id}/regenerate`, {}, ada)).status).toBe(409);
   });
 
+  test("are sorted by the numbers in their names", async () => {
+    const names = ["key 10", "Key 9", "key 9b", "key 010 x", "a100", "a20", "key", "7"];
+    for (const name of names) await newKey(portal, ben, name);
+    const listed = (await portal.get("/keys?sort=name", ben)).json.items.map(({ name }: { name: string }) => name);
+    expect(listed).toEqual(["7", "a20", "a100", "key", "Key 9", "key 9b", "key 10", "key 010 x"]);
+  });
+
   test("are searched, sorted and counted by the server", async () => {
     const names = Array.from({ length: 25 }, (_, n) => `key ${String(n).padStart(2, "0")}`);
     for (const name of names) await newKey(portal, ben, name);
