@@ -20,8 +20,15 @@ interface Queue {
   readonly drainOpenMsMax?: number;
 }
 
-/** Requests with exponential gaps and lengths. Returns the mean wait in seconds. */
-function meanWait(queue: Queue, requests: number, seed: number): number {
+interface Waited {
+  readonly meanSeconds: number;
+  /** What the requests had in the mean, which differs from the wanted values by chance. */
+  readonly perSecond: number;
+  readonly serviceSeconds: number;
+}
+
+/** Requests with exponential gaps and lengths. */
+function run(queue: Queue, requests: number, seed: number): Waited {
   const { models, places, perSecond, serviceSeconds, switchSeconds, drainOpenMsMax = limits.drainOpenMsMax } = queue;
   const demand = { perSecond, inputTokens: 1, outputTokens: 1_000, accounts: 1 };
   const durationMs = (1_000 * requests) / (models.length * perSecond);
@@ -41,14 +48,28 @@ function meanWait(queue: Queue, requests: number, seed: number): number {
   });
   while (simulation.advance(100_000));
   const waits = models.map((model) => simulation.tally.of(model).wait);
-  const sumMs = waits.reduce((sum, wait) => sum + wait.sumMs, 0);
-  return sumMs / 1_000 / waits.reduce((sum, wait) => sum + wait.count, 0);
+  const count = waits.reduce((sum, wait) => sum + wait.count, 0);
+  const [times] = simulation.nodes[0]!.slots.map(({ times: one }) => one);
+  // Each prompt has a few tokens, which take no time.
+  const tokens = [...times!.tokens.values()].reduce((sum, one) => sum + one, 0);
+  return {
+    meanSeconds: waits.reduce((sum, wait) => sum + wait.sumMs, 0) / 1_000 / count,
+    perSecond: (1_000 * count) / models.length / durationMs,
+    serviceSeconds: (serviceSeconds * (tokens - count * meanPromptTokens)) / count / 1_000,
+  };
 }
 
-/** One model on places that are used to a share of their time, compared with Erlang C. */
+/** The ceiling of an exponential length with mean 1, as `demandLoad` makes it: 1 / (1 - 1/e). */
+const meanPromptTokens = 1 / (1 - Math.exp(-1));
+
+/**
+ * One model on places that are used to a share of their time, compared with Erlang C for the rate and the lengths that the
+ * requests have in this run. This takes away most of the chance: long queues come in runs with more work.
+ */
 export function erlangRatio(places: number, use: number, requests: number, seed: number): number {
   const queue = { models: ["m"], places, perSecond: (use * places) / 10, serviceSeconds: 10, switchSeconds: 0 };
-  return meanWait(queue, requests, seed) / 10 / erlangC(places, use);
+  const { meanSeconds, perSecond, serviceSeconds } = run(queue, requests, seed);
+  return meanSeconds / serviceSeconds / erlangC(places, (perSecond * serviceSeconds) / places);
 }
 
 /** The mean wait of M/M/c as a multiple of the mean service time. */
@@ -72,11 +93,12 @@ function erlangC(places: number, use: number): number {
 export function pollingRatio(requests: number, seed: number): number {
   const [perSecond, serviceSeconds, switchSeconds] = [0.35, 1, 20];
   const queue = { models: ["a", "b"], places: 1, perSecond, serviceSeconds, switchSeconds, drainOpenMsMax: 1e12 };
-  const each = perSecond * serviceSeconds;
+  const met = run(queue, requests, seed);
+  const each = met.perSecond * met.serviceSeconds;
   const use = 2 * each;
   const cycleSeconds = 2 * switchSeconds;
-  const withoutSwitches = (2 * perSecond * 2 * serviceSeconds ** 2) / (2 * (1 - use));
+  const withoutSwitches = (2 * met.perSecond * 2 * met.serviceSeconds ** 2) / (2 * (1 - use));
   const expected =
     withoutSwitches + cycleSeconds / 2 + (cycleSeconds * (use ** 2 - 2 * each ** 2)) / (2 * use * (1 - use));
-  return meanWait(queue, requests, seed) / expected;
+  return met.meanSeconds / expected;
 }
