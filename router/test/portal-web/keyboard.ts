@@ -1,7 +1,8 @@
 /** A person who uses only a keyboard. */
 import type { Page } from "./browser.ts";
 
-const pressesMax = 80;
+/** Beyond the rows of a full page of a list. */
+const pressesMax = 200;
 
 /** Presses Tab until the focus is on an element of this name: its label, its text, or its field's label. */
 export async function tabTo(page: Page, name: RegExp, max = pressesMax): Promise<void> {

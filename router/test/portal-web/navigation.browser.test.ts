@@ -21,6 +21,7 @@ test("a role's navigation has only its pages, and addresses of other pages are n
     "Overview",
     "Keys",
     "Usage",
+    "Requests",
     "Models",
     "Test chat",
     "Package",
