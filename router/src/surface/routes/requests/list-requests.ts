@@ -84,8 +84,12 @@ function filterOf({ user }: Session, { keyId, userId, ...asked }: Asked, deps: H
 function spanOf({ from, to, ...asked }: Omit<Asked, "keyId" | "userId">, { clock, requestDays }: HandlerDeps) {
   const oldestMs = clock.now() - requestDays * dayMs;
   const latestMs = clock.now() + aheadMs;
-  const fromMs = Math.max(oldestMs, from === undefined ? oldestMs : readInstant(from, "from"));
-  return { ...asked, fromMs, toMs: Math.min(latestMs, to === undefined ? latestMs : readInstant(to, "to")) };
+  const kept = (ms: number) => Math.min(Math.max(ms, oldestMs), latestMs);
+  return {
+    ...asked,
+    fromMs: kept(from === undefined ? oldestMs : readInstant(from, "from")),
+    toMs: kept(to === undefined ? latestMs : readInstant(to, "to")),
+  };
 }
 
 /** Reads steps until the page is full, the list ends or time is over. */
