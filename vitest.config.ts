@@ -47,7 +47,7 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     // Tests with processes wait half of their time. Nightly tests compare times, so nothing runs beside them.
-    maxWorkers: nightly ? 1 : availableParallelism() + 1,
+    maxWorkers: nightly ? 1 : availableParallelism() + 2,
     sequence: { sequencer: LongestFirst },
     projects: [unit, ...kinds.map(ofKind)].map((project) => ({
       test: {

@@ -88,6 +88,25 @@ async function stopEngine(model: string): Promise<void> {
 describe("a slot whose engine fails", () => {
   beforeEach(() => rmSync(faultFile, { force: true }));
 
+  // First, because after an earlier failure in a row the requests would be refused.
+  test("because it no longer listens, although its process runs, is restarted while requests are held [C6]", async () => {
+    await served("model-a");
+    const engine = engineOf("model-a");
+    const { pid, origin } = engine;
+    await engine.setFaults("silent-at-sigterm");
+    process.kill(pid!, "SIGTERM");
+    const listens = () =>
+      fetch(origin).then(
+        () => true,
+        () => false,
+      );
+    await until("the engine to refuse connections", async () => !(await listens()));
+    const asked = await Promise.all(Array.from({ length: 8 }, () => ask("model-a")));
+    const ends = asked.map(({ ending, status, error }) => [ending, status, error?.code]);
+    expect(ends).toEqual(asked.map(() => ["whole", 200, undefined]));
+    expect(engineOf("model-a").pid).not.toBe(pid);
+  });
+
   test.each([
     ["dies at its start", "crash:start"],
     ["never becomes ready", "never-ready"],
@@ -126,24 +145,6 @@ describe("a slot whose engine fails", () => {
     await served("model-a");
     expect(engineOf("model-a").pid).not.toBe(pid);
     await until("the slot to be idle", async () => (await running("a")) === 0);
-  });
-
-  test("because it no longer listens, although its process runs, is restarted while requests are held [C6]", async () => {
-    await served("model-a");
-    const engine = engineOf("model-a");
-    const { pid, origin } = engine;
-    await engine.setFaults("silent-at-sigterm");
-    process.kill(pid!, "SIGTERM");
-    const listens = () =>
-      fetch(origin).then(
-        () => true,
-        () => false,
-      );
-    await until("the engine to refuse connections", async () => !(await listens()));
-    const asked = await Promise.all(Array.from({ length: 8 }, () => ask("model-a")));
-    const ends = asked.map(({ ending, status, error }) => [ending, status, error?.code]);
-    expect(ends).toEqual(asked.map(() => ["whole", 200, undefined]));
-    expect(engineOf("model-a").pid).not.toBe(pid);
   });
 
   test("because vLLM's core dies takes no more requests, even while vLLM's front end answers, and restarts vLLM [C6]", async () => {
