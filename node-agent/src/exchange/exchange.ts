@@ -5,7 +5,7 @@ import { Patience } from "@weiche/shared/time/patience.ts";
 import { errorBody, errorHeaders, type ApiError } from "@weiche/shared/errors.ts";
 import { ends } from "@weiche/shared/frames/frame.ts";
 import type { FrameStream, Gone, StreamSink } from "@weiche/shared/frames/frame-stream.ts";
-import { waitedText, type AnswerKind, type AnswerRecord } from "@weiche/shared/node-protocol.ts";
+import { failureEnd, waitedText, type AnswerKind, type AnswerRecord } from "@weiche/shared/node-protocol.ts";
 import type { AnswerRest } from "../answer/answer-rest.ts";
 import { IncomingBody } from "../intake/request-body.ts";
 import type { Admission } from "../slots/admission.ts";
@@ -212,13 +212,13 @@ export class Exchange implements StreamSink {
     if (!this.#isAnswering) {
       this.#respond(error.status, "json", Number(errorHeaders(error)["retry-after"] ?? 0));
       this.#stream.write(body);
-      return await this.#finish(faultEndOf(error) ?? ends.complete);
+      return await this.#finish(failureEnd(error.reason) ?? ends.complete);
     }
     // A router voids an answer that is cut. That is right for our faults, but wrong for a client that has used up its
     // time.
     if (!this.#isEventStream) return error.kind === "timeout" ? this.leave() : this.cut();
     this.#stream.write(`data: ${body}\n\n`);
-    await this.#finish(faultEndOf(error) ?? ends.failed);
+    await this.#finish(failureEnd(error.reason) ?? ends.failed);
   }
 
   /** Ends the stream without an END frame, so that the answer costs nothing. */
@@ -285,16 +285,4 @@ export class Exchange implements StreamSink {
     this.#patience.stop();
     this.#onRoom = undefined;
   }
-}
-
-/** Returns the code of the END frame that reports a failure of the engine or the node. Undefined if neither failed. */
-function faultEndOf({ reason }: ApiError): number | undefined {
-  if (reason === "alone") return ends.engineDiedAlone;
-  if (reason === "shared") return ends.engineDiedShared;
-  if (reason === "node-failed") return ends.nodeFailed;
-  if (reason === "engine-lost") return ends.engineLost;
-  if (reason === "node-busy") return ends.nodeBusy;
-  if (reason === "engine-refused") return ends.engineRefused;
-  if (reason === "engine-away") return ends.engineAway;
-  return undefined;
 }

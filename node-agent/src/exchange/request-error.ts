@@ -6,9 +6,6 @@ import { EngineFault, nodeFaultOf, type EngineFaultReason } from "../engines/dia
 import { Ended } from "./exchange.ts";
 import type { RequestRun } from "./request-run.ts";
 
-/** The engine's slot restarts it, and holds the request if the router sends it again. */
-const away: NodeFault = "engine-away";
-
 export interface FaultEvents {
   /** An engine failed while it answered this request. `detail` quotes nothing of the request. */
   engineFault(requestId: RequestId, model: ModelId, slot: SlotName, reason: EngineFaultReason, detail: string): void;
@@ -29,9 +26,10 @@ export function errorOf({ head, admission, hasOutput }: RequestRun, cause: unkno
     if (cause.death)
       return new ApiError("engine_died", "The model's engine died while it worked.", { reason: cause.death });
     if (cause.reason === "refused")
+      // The engine's slot restarts it, and holds the request if the router sends it again.
       return new ApiError("model_unavailable", "The model's engine does not answer.", {
         retryAfterSeconds: 1,
-        reason: away,
+        reason: "engine-away" satisfies NodeFault,
       });
     const seesExit = admission.engine.launcher.kind !== "external";
     const reason = nodeFaultOf(cause, { seesExit, hadOutput: hasOutput });

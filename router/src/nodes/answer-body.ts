@@ -1,7 +1,7 @@
 /** One request to a node and its answer, whose body goes to the reader piece by piece. */
 import { ends } from "@weiche/shared/frames/frame.ts";
 import type { FrameStream, Gone, StreamSink } from "@weiche/shared/frames/frame-stream.ts";
-import type { EngineDeath, NodeFault } from "@weiche/shared/node-protocol.ts";
+import { failureOf, type EngineDeath, type NodeFault } from "@weiche/shared/node-protocol.ts";
 import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import { readAnswerRecord } from "./answer-record.ts";
 import type { Dispatched } from "./registry.ts";
@@ -79,13 +79,7 @@ export class NodeAnswer implements AnswerBody, StreamSink {
 
   end(code: number): void {
     this.ending = code === ends.complete ? "complete" : code === ends.unread ? "unread" : "error";
-    if (code === ends.engineDiedAlone) this.engineDeath = "alone";
-    if (code === ends.engineDiedShared) this.engineDeath = "shared";
-    if (code === ends.nodeFailed) this.nodeFault = "node-failed";
-    if (code === ends.engineLost) this.nodeFault = "engine-lost";
-    if (code === ends.nodeBusy) this.nodeFault = "node-busy";
-    if (code === ends.engineRefused) this.nodeFault = "engine-refused";
-    if (code === ends.engineAway) this.nodeFault = "engine-away";
+    ({ death: this.engineDeath, fault: this.nodeFault } = failureOf(code));
     this.#end();
   }
 
