@@ -7,7 +7,7 @@ import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { instantText, retryConflicts } from "../db/database.ts";
 import type { Limiter, LimitUse } from "./limiter.ts";
-import type { MemoryLimiter } from "./memory-limiter.ts";
+import { higher, type MemoryLimiter } from "./memory-limiter.ts";
 
 export const peaksEveryMs = 30_000;
 /** How far back the overview looks. */
@@ -26,11 +26,7 @@ export async function storePeaks(pool: Pool, clock: Clock, own: MemoryLimiter, l
   await pool.query("delete from limit_peaks where hour < $1", [instantText(clock.now() - peakMs - hourMs)]);
 
   async function shared([account, peak]: readonly [AccountId, LimitUse]): Promise<readonly [AccountId, LimitUse]> {
-    const { lastMinute, parallel } = await limiter.use(account);
-    return [
-      account,
-      { lastMinute: Math.max(lastMinute, peak.lastMinute), parallel: Math.max(parallel, peak.parallel) },
-    ];
+    return [account, higher(await limiter.use(account), peak)];
   }
 }
 

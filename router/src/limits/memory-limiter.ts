@@ -11,7 +11,7 @@ interface AccountUse {
   readonly live: Map<RequestId, number>;
   readonly told: ToldTimes;
   readonly durations: Durations;
-  /** The highest use since `takePeaks`. */
+  /** The highest use since the last call of `takePeaks`. */
   peak: LimitUse;
 }
 
@@ -143,7 +143,8 @@ export class MemoryLimiter implements Limiter {
   }
 }
 
-function higher(a: LimitUse, b: LimitUse): LimitUse {
+/** Returns the higher use of each limit. */
+export function higher(a: LimitUse, b: LimitUse): LimitUse {
   return { lastMinute: Math.max(a.lastMinute, b.lastMinute), parallel: Math.max(a.parallel, b.parallel) };
 }
 

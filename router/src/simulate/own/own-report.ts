@@ -51,24 +51,25 @@ export function reportOf(simulation: Simulation, measured: Measured, { perToken,
   const hours = measured.totalMs / 3_600_000;
   const slots = simulation.nodes.flatMap((node) => node.slots.map((slot) => ({ node: node.name, slot })));
   const waitedMs = slots.reduce((sum, { slot }) => sum + slot.times.waitedMs, 0);
-  const creditsOf = (index: number) =>
-    [...slots[index]!.slot.times.tokens].reduce(
-      (sum, [model, tokens]) => sum + tokens * (perToken.get(model) ?? 0),
-      0,
-    ) / 1_000;
+  const credits = slots.map(
+    ({ slot }) =>
+      [...slot.times.tokens].reduce((sum, [model, tokens]) => sum + tokens * (perToken.get(model) ?? 0), 0) / 1_000,
+  );
   const reported = slots.map(({ node, slot }, index): ReportedSlot => {
     const { totalMs, switchMs, drainMs, switches } = measured.slots[index]!;
     return {
       ...{ node, slot: slot.name, models: slot.models },
       ...{ waitShare: waitedMs === 0 ? 0 : slot.times.waitedMs / waitedMs, switchShare: switchMs / totalMs },
       ...{ drainShare: drainMs / totalMs, switchesPerHour: switches / hours },
-      creditsPerGpuHour: creditsOf(index) / (gpus[index]! * hours),
+      creditsPerGpuHour: credits[index]! / (gpus[index]! * hours),
     };
   });
   const mean = (of: (slot: ReportedSlot) => number) =>
     reported.reduce((sum, one) => sum + of(one), 0) / reported.length;
-  const allGpus = gpus.reduce((sum, count) => sum + count, 0);
-  const credits = slots.reduce((sum, _slot, index) => sum + creditsOf(index), 0);
+  const [allGpus, allCredits] = [gpus, credits].map((each) => each.reduce((sum, one) => sum + one, 0)) as [
+    number,
+    number,
+  ];
   return {
     models: [...measured.models].map(([model, its]) => ({
       ...{ model, requests: its.requests, gaveUp: its.gaveUp, refusedShare: its.refused / Math.max(1, its.attempts) },
@@ -80,6 +81,6 @@ export function reportOf(simulation: Simulation, measured: Measured, { perToken,
     switchShare: mean((slot) => slot.switchShare),
     drainShare: mean((slot) => slot.drainShare),
     gpus: allGpus,
-    creditsPerGpuHour: credits / (allGpus * hours),
+    creditsPerGpuHour: allCredits / (allGpus * hours),
   };
 }

@@ -42,18 +42,14 @@ const invitation = {
 };
 const mailsOff = Type.Array(Type.Enum([...mailTopics]), {
   uniqueItems: true,
-  description: "Kinds of mail that this person does not want.",
+  description: "Kinds of mail that this person does not want. null if the router sends no mail.",
 });
 const profile = object({
   email: Type.String(),
   role,
   language: orNull(language),
   theme: orNull(theme),
-  mailsOff: orNull(
-    Type.Array(Type.Enum([...mailTopics]), {
-      description: "Kinds of mail that this person does not want. null if the router sends no mail.",
-    }),
-  ),
+  mailsOff: orNull(mailsOff),
   totp: Type.Boolean(),
   recoveryCodesLeft: count,
   passwordSetAt: orNull(instant),

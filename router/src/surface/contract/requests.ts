@@ -115,7 +115,7 @@ const unanswered = object(
     model: orNull(Type.String()),
     code: orNull(Type.String({ description: "Why it was refused. null if its client left." })),
     advice: orNull(Type.String()),
-    status: Type.Integer({ description: "0 if none was sent." }),
+    status: Type.Integer({ description: "Its HTTP status. 0 if none was sent." }),
     seconds,
     requests: count,
   },
