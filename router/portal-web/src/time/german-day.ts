@@ -14,6 +14,11 @@ export function endOfGermanDay(day: string): string {
   return new Date(nextMidnightUtc - offsetMs(nextMidnightUtc)).toISOString();
 }
 
+/** Returns the instant at which the day begins. */
+export function startOfGermanDay(day: string): string {
+  return endOfGermanDay(addDays(day, -1));
+}
+
 /** Returns the last day that ends before or at this instant. */
 export function lastGermanDay(instant: string): string {
   return germanDay(Date.parse(instant) - 1);
@@ -31,6 +36,20 @@ export function isGermanMidnight(instant: string): boolean {
 /** Returns the day that is so many days later. */
 export function addDays(day: string, days: number): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);
+}
+
+/** Lists every day from the first to the last. */
+export function daysBetween(from: string, to: string, max = 400): readonly string[] {
+  const days: string[] = [];
+  for (let day = from; day <= to && days.length < max; day = addDays(day, 1)) days.push(day);
+  return days;
+}
+
+/** Returns undefined for a text that is no day, because an address may contain any text. */
+export function readDay(text: string | undefined): string | undefined {
+  if (!text || !/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined;
+  const ms = Date.parse(`${text}T00:00:00Z`);
+  return Number.isNaN(ms) || new Date(ms).toISOString().slice(0, 10) !== text ? undefined : text;
 }
 
 function offsetMs(ms: number): number {

@@ -1,5 +1,5 @@
 /** Reads the filters of a list of requests from the page's address. Pure. */
-import { addDays, endOfGermanDay, germanDay } from "../../time/german-day.ts";
+import { addDays, endOfGermanDay, germanDay, readDay, startOfGermanDay } from "../../time/german-day.ts";
 
 export const times = ["all", "24h", "7", "own"] as const;
 type Time = (typeof times)[number];
@@ -23,12 +23,17 @@ const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export function chosenTime(get: Get, nowMs: number): ChosenTime {
   const [fromDay, toDay] = [readDay(get("from")), readDay(get("to"))];
   if (fromDay !== undefined || toDay !== undefined) {
-    const startOf = (day: string | undefined) => day && endOfGermanDay(addDays(day, -1));
-    return { choice: "own", fromDay, toDay, from: startOf(fromDay), to: toDay && endOfGermanDay(toDay) };
+    return {
+      choice: "own",
+      fromDay,
+      toDay,
+      from: fromDay && startOfGermanDay(fromDay),
+      to: toDay && endOfGermanDay(toDay),
+    };
   }
   const time = get("time");
   if (time === "24h") return { choice: time, from: new Date((Math.floor(nowMs / hourMs) - 23) * hourMs).toISOString() };
-  if (time === "7") return { choice: time, from: endOfGermanDay(addDays(germanDay(nowMs), -7)) };
+  if (time === "7") return { choice: time, from: startOfGermanDay(addDays(germanDay(nowMs), -6)) };
   return { choice: "all" };
 }
 
@@ -40,10 +45,4 @@ export function readId(text: string | undefined): string | undefined {
 /** Returns undefined for a text that the API would refuse. */
 export function readShort(text: string | undefined, lengthMax: number): string | undefined {
   return text && text.length <= lengthMax ? text : undefined;
-}
-
-function readDay(text: string | undefined): string | undefined {
-  if (!text || !/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined;
-  const ms = Date.parse(`${text}T00:00:00Z`);
-  return Number.isNaN(ms) || new Date(ms).toISOString().slice(0, 10) !== text ? undefined : text;
 }

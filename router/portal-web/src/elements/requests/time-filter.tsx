@@ -1,5 +1,6 @@
 /** The control for the time of a list of requests. */
 import { useTexts } from "../../messages/messages.ts";
+import { DayInputs } from "../../time/day-inputs.tsx";
 import { germanDay } from "../../time/german-day.ts";
 import { useNow } from "../../time/now.ts";
 import type { ListState } from "../list-state.ts";
@@ -27,18 +28,9 @@ export function TimeFilter({ list, time }: { readonly list: ListState; readonly 
           </option>
         ))}
       </select>
-      {time.choice === "own" &&
-        (["from", "to"] as const).map((end) => (
-          <input
-            key={end}
-            type="date"
-            className="day"
-            aria-label={t.requests[end]}
-            value={{ from: time.fromDay, to: time.toDay }[end] ?? ""}
-            max={today}
-            onChange={({ target }) => list.set({ [end]: target.value })}
-          />
-        ))}
+      {time.choice === "own" && (
+        <DayInputs list={list} labels={t.requests} days={{ from: time.fromDay, to: time.toDay }} max={today} />
+      )}
     </>
   );
 }

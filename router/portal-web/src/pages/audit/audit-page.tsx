@@ -4,7 +4,7 @@ import { useRead } from "../../api/queries.ts";
 import { Badge } from "../../elements/badge.tsx";
 import { Button } from "../../elements/button.tsx";
 import { Empty } from "../../elements/empty.tsx";
-import { endOfGermanDay, addDays } from "../../time/german-day.ts";
+import { endOfGermanDay, readDay, startOfGermanDay } from "../../time/german-day.ts";
 import { Icon } from "../../elements/icons.tsx";
 import { oneOf, useListState } from "../../elements/list-state.ts";
 import { Loaded } from "../../elements/loaded.tsx";
@@ -24,7 +24,7 @@ export default function AuditPage() {
   const [from, to] = [readDay(list.get("from")), readDay(list.get("to"))];
   const filter = {
     search: list.search,
-    from: from && endOfGermanDay(addDays(from, -1)),
+    from: from && startOfGermanDay(from),
     to: to && endOfGermanDay(to),
   };
   const sorted = { sort: oneOf(sorts, list.sort), order: list.order };
@@ -120,8 +120,4 @@ function useColumns(): readonly Column<Entry>[] {
     },
     { name: "source", title: columns.source, cell: ({ source }) => <code>{source}</code> },
   ];
-}
-
-function readDay(text: string | undefined): string | undefined {
-  return text !== undefined && /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/.test(text) ? text : undefined;
 }

@@ -29,7 +29,7 @@ export function FirstSteps({ steps }: { readonly steps: NonNullable<Credits["che
               className={steps[step] ? "done" : undefined}
               aria-current={step === next ? "step" : undefined}
             >
-              <span className="tick" aria-hidden="true">
+              <span className="step-mark" aria-hidden="true">
                 {steps[step] && <Icon name="check" />}
               </span>
               {texts.names[step]}

@@ -1,5 +1,5 @@
 /** The credits of the last days, also of days without any. Pure. */
-import { addDays } from "../../time/german-day.ts";
+import { addDays, daysBetween } from "../../time/german-day.ts";
 
 export const daysShown = 30;
 
@@ -15,8 +15,5 @@ export function firstDay(today: string): string {
 
 export function lastDays(rows: readonly DayRow[], today: string) {
   const credits = new Map(rows.map((row) => [row.day, Number(row.credits)]));
-  return Array.from({ length: daysShown }, (_, index) => {
-    const day = addDays(firstDay(today), index);
-    return { day, credits: credits.get(day) ?? 0 };
-  });
+  return daysBetween(firstDay(today), today).map((day) => ({ day, credits: credits.get(day) ?? 0 }));
 }

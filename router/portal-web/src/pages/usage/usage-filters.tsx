@@ -3,6 +3,7 @@ import type { ChosenFilter } from "../../elements/chosen-filters.tsx";
 import { longKeyName } from "../../elements/requests/key-name.ts";
 import type { ListState } from "../../elements/list-state.ts";
 import { useTexts, type Texts } from "../../messages/messages.ts";
+import { DayInputs } from "../../time/day-inputs.tsx";
 import { germanDay } from "../../time/german-day.ts";
 import { useNow } from "../../time/now.ts";
 import { periodChoices, type UsageDays } from "./usage-period.ts";
@@ -37,18 +38,7 @@ export function UsageFilters({ list, days, offered, by }: FilterProps) {
           </option>
         ))}
       </select>
-      {days.choice === "own" &&
-        (["from", "to"] as const).map((end) => (
-          <input
-            key={end}
-            type="date"
-            className="day"
-            aria-label={t.usage[end]}
-            value={days[end] ?? ""}
-            max={today}
-            onChange={({ target }) => list.set({ [end]: target.value })}
-          />
-        ))}
+      {days.choice === "own" && <DayInputs list={list} labels={t.usage} days={days} max={today} />}
       <select
         aria-label={t.usage.by}
         value={by}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { daysBetween, usageDays } from "./usage-period.ts";
+import { usageDays } from "./usage-period.ts";
 
 const of = (parts: Record<string, string>) => usageDays((name) => parts[name], "2026-11-21");
 
@@ -14,8 +14,3 @@ test.each([
   ],
   [{ from: "2026-02-30" }, { choice: "period" }],
 ])("an address with %j shows %j", (parts, days) => expect(of(parts as Record<string, string>)).toEqual(days));
-
-test("the days between two are complete, also over a clock change, and limited in number", () => {
-  expect(daysBetween("2026-10-24", "2026-10-26")).toEqual(["2026-10-24", "2026-10-25", "2026-10-26"]);
-  expect(daysBetween("2000-01-01", "2026-01-01", 3)).toHaveLength(3);
-});

@@ -1,1 +1,0 @@
-import{g as e,m as t}from"./messages-AWGb5GAn.js";var n=e(t(),1),r=3e4;function i(){let[e,t]=(0,n.useState)(()=>Date.now());return(0,n.useEffect)(()=>{let e=setInterval(()=>t(Date.now()),r);return()=>clearInterval(e)},[]),e}export{i as t};

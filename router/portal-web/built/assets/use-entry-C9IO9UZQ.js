@@ -1,1 +1,0 @@
-import{c as e,i as t,r as n}from"./queries-nwEVaVLU.js";import{n as r}from"./src-Jm1xF9lz.js";function i(i){let[,a]=r();return t({mutationFn:t=>e(i,t),onSuccess:async()=>{await n.resetQueries({queryKey:[`session`]}),a(`/`,{replace:!0})}})}export{i as t};
