@@ -3,9 +3,10 @@ import { EndController, type EndSignal } from "@weiche/shared/time/end-signal.ts
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import { Patience } from "@weiche/shared/time/patience.ts";
 import { errorBody, errorHeaders, type ApiError } from "@weiche/shared/errors.ts";
+import { failureEnd } from "@weiche/shared/frames/failure-ends.ts";
 import { ends } from "@weiche/shared/frames/frame.ts";
 import type { FrameStream, Gone, StreamSink } from "@weiche/shared/frames/frame-stream.ts";
-import { failureEnd, waitedText, type AnswerKind, type AnswerRecord } from "@weiche/shared/node-protocol.ts";
+import { waitedText, type AnswerKind, type AnswerRecord } from "@weiche/shared/node-protocol.ts";
 import type { AnswerRest } from "../answer/answer-rest.ts";
 import { IncomingBody } from "../intake/request-body.ts";
 import type { Admission } from "../slots/admission.ts";

@@ -1,7 +1,8 @@
 /** One request to a node and its answer, whose body goes to the reader piece by piece. */
+import { failureOf } from "@weiche/shared/frames/failure-ends.ts";
 import { ends } from "@weiche/shared/frames/frame.ts";
 import type { FrameStream, Gone, StreamSink } from "@weiche/shared/frames/frame-stream.ts";
-import { failureOf, type EngineDeath, type NodeFault } from "@weiche/shared/node-protocol.ts";
+import type { EngineDeath, NodeFault } from "@weiche/shared/node-protocol.ts";
 import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import { readAnswerRecord } from "./answer-record.ts";
 import type { Dispatched } from "./registry.ts";

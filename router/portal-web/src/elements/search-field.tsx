@@ -1,4 +1,4 @@
-/** The search field of a list. Its text is written into the address when typing pauses. */
+/** The search field and the filters of a list. A search is written into the address when typing pauses. */
 import { useEffect, useState } from "react";
 import { useTexts } from "../messages/messages.ts";
 import { oneOf, type ListState } from "./list-state.ts";
@@ -52,4 +52,26 @@ export function FilterSelect<Value extends string>({ name, label, state, values,
       ))}
     </select>
   );
+}
+
+interface DayInputsProps {
+  readonly list: ListState;
+  readonly labels: { readonly from: string; readonly to: string };
+  readonly days: { readonly from?: string | undefined; readonly to?: string | undefined };
+  readonly max: string;
+}
+
+/** The controls for the first and the last day of a list. */
+export function DayInputs({ list, labels, days, max }: DayInputsProps) {
+  return (["from", "to"] as const).map((end) => (
+    <input
+      key={end}
+      type="date"
+      className="day"
+      aria-label={labels[end]}
+      value={days[end] ?? ""}
+      max={max}
+      onChange={({ target }) => list.set({ [end]: target.value })}
+    />
+  ));
 }

@@ -1,6 +1,6 @@
 /** The control for the time of a list of requests. */
 import { useTexts } from "../../messages/messages.ts";
-import { DayInputs } from "../../time/day-inputs.tsx";
+import { DayInputs } from "../search-field.tsx";
 import { germanDay } from "../../time/german-day.ts";
 import { useNow } from "../../time/now.ts";
 import type { ListState } from "../list-state.ts";

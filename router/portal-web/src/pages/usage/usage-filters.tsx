@@ -3,7 +3,7 @@ import type { ChosenFilter } from "../../elements/chosen-filters.tsx";
 import { longKeyName } from "../../elements/requests/key-name.ts";
 import type { ListState } from "../../elements/list-state.ts";
 import { useTexts, type Texts } from "../../messages/messages.ts";
-import { DayInputs } from "../../time/day-inputs.tsx";
+import { DayInputs } from "../../elements/search-field.tsx";
 import { germanDay } from "../../time/german-day.ts";
 import { useNow } from "../../time/now.ts";
 import { periodChoices, type UsageDays } from "./usage-period.ts";
