@@ -176,11 +176,14 @@ export class KillCluster implements AsyncDisposable {
   async attack(attack: Attack, ms: number): Promise<void> {
     const given = this.#given.get(attack) ?? (await attack.prepare?.(this.cluster)) ?? {};
     this.#given.set(attack, given);
-    const attacker = await startAttacker(attack, targetOf(this.cluster, attack, given));
-    await sleep(ms);
-    const tally = await attacker.stop();
-    const mistakes = attack.mistakes({ tally, grown: () => 0 });
-    if (mistakes.length > 0) throw new Error(`${attack.name}: ${mistakes.join("; ")}`);
+    await until(`${attack.name} to reach its target`, async () => {
+      const attacker = await startAttacker(attack, targetOf(this.cluster, attack, given));
+      await sleep(ms);
+      const seen = { tally: await attacker.stop(), grown: () => 0 };
+      const mistakes = attack.mistakes?.(seen) ?? [];
+      if (mistakes.length > 0) throw new Error(`${attack.name}: ${mistakes.join("; ")}`);
+      return attack.missing(seen).length === 0;
+    });
   }
 
   async killDatabase(): Promise<void> {

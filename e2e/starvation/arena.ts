@@ -10,7 +10,7 @@ import { readSamples } from "../cluster/metrics-text.ts";
 import { nodeCertificates, tlsOfNode } from "../cluster/node-certificates.ts";
 import { catalogueOf, simEngine } from "../cluster/sim-node.ts";
 import { dumpAllUsage } from "../cluster/usage-dump.ts";
-import type { Attack, Tally } from "./attack.ts";
+import type { Attack, Tally, Target } from "./attack.ts";
 import { attackFaults, ofAccounts } from "./attack-bills.ts";
 import { startAttacker, targetOf, type Share } from "./attacker-process.ts";
 import { failingNode } from "./failing-engine.ts";
@@ -40,6 +40,7 @@ const node = "node-1";
 const model = "sim";
 /** Fewer than the concurrent requests of one account. */
 const places = 64;
+const longestMs = 60_000;
 
 export class Arena implements AsyncDisposable {
   readonly #cluster: Cluster;
@@ -70,16 +71,35 @@ export class Arena implements AsyncDisposable {
     return new Arena(cluster, accountId, new PacedStreams({ baseUrl: cluster.baseUrl, apiKey, model }));
   }
 
-  /** Measures `quietMs` without attacks, then `attackMs` with all attacks at once. */
+  /**
+   * Measures `quietMs` without attacks, then `attackMs` with all attacks at once. If the counts then lack something, the
+   * attacks run again and longer, up to a minute.
+   */
   async run(
     attacks: readonly Attack[],
     { quietMs, attackMs, share = "low" }: { quietMs: number; attackMs: number; share?: Share },
   ): Promise<Outcome> {
-    const cluster = this.#cluster;
-    const given = new Map<Attack, Readonly<Record<string, string>>>();
-    for (const attack of attacks) given.set(attack, (await attack.prepare?.(cluster)) ?? {});
+    const given = new Map<Attack, Target["given"]>();
+    for (const attack of attacks) given.set(attack, (await attack.prepare?.(this.#cluster)) ?? {});
     const cutBefore = this.#streams.cut.length;
     const quiet = await this.#streams.measure(quietMs);
+    let seen = await this.#attack(given, attackMs, share);
+    for (
+      let ms = attackMs * 4;
+      seen.missing.length > 0 && seen.mistakes.length + seen.bugs === 0 && ms <= longestMs;
+      ms *= 4
+    )
+      seen = await this.#attack(given, ms, share);
+    const { missing, mistakes, ...rest } = seen;
+    const cut = this.#streams.cut
+      .slice(cutBefore)
+      .map(({ ending, status, error }) => `${ending} ${status} ${error?.code}`);
+    return { quiet, ...rest, cut, mistakes: [...mistakes, ...missing] };
+  }
+
+  async #attack(given: ReadonlyMap<Attack, Target["given"]>, attackMs: number, share: Share) {
+    const cluster = this.#cluster;
+    const attacks = [...given.keys()];
     const before = await readSamples(cluster.router);
     const memory = { router: watchMemory(cluster.router.pid), agent: watchMemory(cluster.agents.get(node)!.pid) };
     const start = (attack: Attack) => startAttacker(attack, targetOf(cluster, attack, given.get(attack)!), share);
@@ -89,13 +109,14 @@ export class Arena implements AsyncDisposable {
     const tallies = await Promise.all(attackers.map((attacker) => attacker.stop()));
     const after = await readSamples(cluster.router);
     const grown = (series: string) => (after.get(series) ?? 0) - (before.get(series) ?? 0);
+    const of = (judge: "missing" | "mistakes") =>
+      attacks.flatMap((attack, at) =>
+        (attack[judge]?.({ tally: tallies[at]!, grown }) ?? []).map((fault) => `${attack.name}: ${fault}`),
+      );
     return {
-      ...{ quiet, attacked, memoryMb, bugs: grown("weiche_router_failures_total{}") },
+      ...{ attacked, memoryMb, bugs: grown("weiche_router_failures_total{}") },
       tallies: Object.fromEntries(attacks.map(({ name }, at) => [name, tallies[at]!])),
-      cut: this.#streams.cut.slice(cutBefore).map(({ ending, status, error }) => `${ending} ${status} ${error?.code}`),
-      mistakes: attacks.flatMap(({ name, mistakes }, at) =>
-        mistakes({ tally: tallies[at]!, grown }).map((mistake) => `${name}: ${mistake}`),
-      ),
+      ...{ missing: of("missing"), mistakes: of("mistakes") },
     };
   }
 

@@ -20,10 +20,10 @@ export interface Attack {
   readonly prepare?: (cluster: Cluster) => Promise<Record<string, string>>;
   /** Runs in a separate process until the signal aborts. */
   readonly run: (target: Target, signal: AbortSignal) => Promise<Tally>;
-  /**
-   * Returns the faults in the counts, or none if the guard works. Times are not checked, because machines may be busy.
-   */
-  readonly mistakes: (seen: AttackSeen) => string[];
+  /** Returns what the counts do not show yet. On a busy machine this takes longer, and the arena attacks again. */
+  readonly missing: (seen: AttackSeen) => string[];
+  /** Returns the faults in the counts, or none if the guard works. Speeds are not checked. */
+  readonly mistakes?: (seen: AttackSeen) => string[];
 }
 
 interface AttackSeen {

@@ -38,7 +38,6 @@ export const failingEngine: Attack = {
     } while (!signal.aborted);
     return tally;
   },
-  mistakes({ tally: { answered = 0, failed = 0 } }) {
-    return answered > 0 && failed === 0 ? [] : [`${answered} requests were answered, ${failed} failed`];
-  },
+  missing: ({ tally: { answered = 0 } }) => (answered > 0 ? [] : ["no request was answered"]),
+  mistakes: ({ tally: { failed = 0 } }) => (failed === 0 ? [] : [`${failed} requests failed`]),
 };

@@ -63,8 +63,8 @@ export const garbageFromNode: Attack = {
     await Promise.all([onLinks(), onData()]);
     return tally;
   },
+  missing: ({ tally: { messages = 0 } }) => (messages > 0 ? [] : ["nothing was sent"]),
   mistakes({ tally: { messages = 0, linksEnded = 0 } }) {
-    if (messages === 0) return ["nothing was sent"];
     return linksEnded > 0 || messages < judgedFrom
       ? []
       : [`the router closed no link during ${messages} messages of garbage`];

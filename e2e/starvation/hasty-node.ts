@@ -42,8 +42,8 @@ export const hastyHandshakes: Attack = {
     tally.seconds = (performance.now() - startedAtMs) / 1_000;
     return tally;
   },
+  missing: ({ tally: { handshakes = 0 } }) => (handshakes > 0 ? [] : ["no handshake was completed"]),
   mistakes({ tally: { handshakes = 0, seconds = 0 } }) {
-    if (handshakes === 0) return ["no handshake was completed"];
     return handshakes <= handshakesMax(seconds) ? [] : [`${handshakes} handshakes in ${seconds} s`];
   },
 };

@@ -51,10 +51,10 @@ export const heavyBodies: Attack = {
     await Promise.all(lines);
     return tally;
   },
-  mistakes({ tally: { answered = 0, refused = 0, wrong = 0 } }) {
-    const mistakes = wrong === 0 ? [] : [`${wrong} bodies got a wrong answer`];
-    return answered > 0 && refused > 0 ? mistakes : [...mistakes, `${answered} were answered, ${refused} refused`];
+  missing({ tally: { answered = 0, refused = 0 } }) {
+    return answered > 0 && refused > 0 ? [] : [`${answered} were answered, ${refused} refused`];
   },
+  mistakes: ({ tally: { wrong = 0 } }) => (wrong === 0 ? [] : [`${wrong} bodies got a wrong answer`]),
 };
 
 /** Resolves with the status. */

@@ -33,9 +33,7 @@ export const neverReading: Attack = {
     });
     return tally;
   },
-  mistakes({ tally: { admitted = 0 } }) {
-    return admitted > 0 ? [] : ["no request was admitted"];
-  },
+  missing: ({ tally: { admitted = 0 } }) => (admitted > 0 ? [] : ["no request was admitted"]),
 };
 
 /** Returns the beginning of the answer that has waited in the kernel. */

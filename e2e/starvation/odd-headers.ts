@@ -65,10 +65,8 @@ export const oddHeaders: Attack = {
     await Promise.all(lines);
     return tally;
   },
-  mistakes({ tally: { refused = 0, wrong = 0 } }) {
-    const mistakes = wrong === 0 ? [] : [`${wrong} heads got a wrong answer`];
-    return refused > 0 ? mistakes : [...mistakes, "no head was refused"];
-  },
+  missing: ({ tally: { refused = 0 } }) => (refused > 0 ? [] : ["no head was refused"]),
+  mistakes: ({ tally: { wrong = 0 } }) => (wrong === 0 ? [] : [`${wrong} heads got a wrong answer`]),
 };
 
 /** Resolves with the status, or 0 if the connection was closed without one. */

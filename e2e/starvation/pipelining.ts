@@ -24,9 +24,9 @@ export const pipelining: Attack = {
     await Promise.all(lines);
     return tally;
   },
-  mistakes({ tally, grown }) {
-    const perConnection = grown(refusals) / tally["connections"]!;
-    return perConnection > 0 && perConnection <= 1 ? [] : [`${perConnection} refusals per connection`];
+  missing: ({ grown }) => (grown(refusals) > 0 ? [] : ["no connection was refused"]),
+  mistakes({ tally: { connections = 0 }, grown }) {
+    return grown(refusals) <= connections ? [] : [`${grown(refusals)} refusals on ${connections} connections`];
   },
 };
 

@@ -30,11 +30,10 @@ export const reconnecting: Attack = {
     tally.seconds = (performance.now() - startedAtMs) / 1_000;
     return tally;
   },
+  missing: ({ tally: { connections = 0 } }) => (connections > 0 ? [] : ["no connection was opened"]),
   mistakes({ tally: { connections = 0, seconds = 0 }, grown }) {
     const admitted = connections - grown(refused);
     const admittedMax = burst + perSecond * (seconds + 1) + connectionsAtOnce;
-    return connections > 0 && admitted <= admittedMax
-      ? []
-      : [`${admitted} of ${connections} connections were admitted`];
+    return admitted <= admittedMax ? [] : [`${admitted} of ${connections} connections were admitted`];
   },
 };

@@ -41,9 +41,13 @@ export const signIns: Attack = {
     await Promise.all(strangers);
     return tally;
   },
-  mistakes({ tally: { ownerIn = 0, ownerRefused = 0 }, grown }) {
-    const mistakes = ownerIn > 0 && ownerRefused === 0 ? [] : [`${ownerRefused} of the owner's sign-ins were refused`];
-    return grown(wrong) > 0 ? mistakes : [...mistakes, "no stranger was answered"];
+  missing({ tally: { ownerIn = 0 }, grown }) {
+    return ownerIn > 0 && grown(wrong) > 0
+      ? []
+      : [`the owner signed in ${ownerIn} times, strangers failed ${grown(wrong)}`];
+  },
+  mistakes({ tally: { ownerRefused = 0 } }) {
+    return ownerRefused === 0 ? [] : [`${ownerRefused} of the owner's sign-ins were refused`];
   },
 };
 

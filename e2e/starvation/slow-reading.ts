@@ -45,8 +45,8 @@ export const slowReading: Attack = {
     });
     return tally;
   },
-  mistakes({ tally: { admitted = 0, read = 0 } }) {
-    return admitted > 0 && read > 0 ? [] : ["no request was admitted"];
+  missing({ tally: { admitted = 0, read = 0 } }) {
+    return admitted > 0 && read > 0 ? [] : [`${admitted} requests were admitted, ${read} bytes were read`];
   },
 };
 

@@ -39,8 +39,8 @@ export const trickling: Attack = {
     });
     return tally;
   },
-  mistakes({ tally: { opened = 0, headsCut = 0, seconds = 0 } }) {
-    if (opened === 0) return ["no connection was opened"];
+  missing: ({ tally: { opened = 0 } }) => (opened > 0 ? [] : ["no connection was opened"]),
+  mistakes({ tally: { headsCut = 0, seconds = 0 } }) {
     return seconds > headSecondsMax && headsCut === 0 ? [`no head was cut within ${seconds} s`] : [];
   },
 };

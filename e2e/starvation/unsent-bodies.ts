@@ -64,10 +64,10 @@ export const unsentBodies: Attack = {
     });
     return tally;
   },
-  mistakes({ tally: { opened = 0, answered = 0, refused = 0 } }) {
-    if (opened === 0) return ["no connection was opened"];
-    return answered > 0 && refused === 0 ? [] : [`${answered} good bodies were answered, ${refused} refused`];
+  missing({ tally: { opened = 0, answered = 0 } }) {
+    return opened > 0 && answered > 0 ? [] : [`${opened} connections were opened, ${answered} good bodies answered`];
   },
+  mistakes: ({ tally: { refused = 0 } }) => (refused === 0 ? [] : [`${refused} good bodies were refused`]),
 };
 
 function addressOf(account: string): string {
