@@ -168,6 +168,14 @@ describe("waiters", () => {
     expect(play.pass(299_000)).toEqual(["refuse 2 overloaded 20000"]);
     expect(play.state).toBe("draining-closed a->b, b wait, 1 run");
   });
+
+  test("whose time is over take no place in the queue, even before the timer fires", () => {
+    const play = active(a, 1);
+    play.requests(b, b, b, b);
+    play.nowMs += 300_000;
+    expect(play.request(b)).toEqual([2, 3, 4, 5].map((ticket) => `refuse ${ticket} overloaded 20000`));
+    expect(play.state).toBe("draining-closed a->b, b wait, 1 run");
+  });
 });
 
 describe("an engine that an earlier agent was starting", () => {

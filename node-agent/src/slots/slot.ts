@@ -32,7 +32,9 @@ export function transition(slot: Slot, event: SlotEvent, nowMs: number): readonl
   if ("epoch" in event && event.epoch !== currentEpoch(slot.state)) return [slot, []];
   const effects: SlotEffect[] = [];
   const beganMs = slot.state.kind === "stopping" ? slot.state.beganMs : nowMs;
-  const after = settle(apply(slot, event, nowMs, effects), beganMs, nowMs, effects);
+  // The timer may be late. Waiters whose time is over take no place in a queue from a request that comes meanwhile.
+  const current = move.withoutExpired(slot, nowMs, effects);
+  const after = settle(apply(current, event, nowMs, effects), beganMs, nowMs, effects);
   return [after, effects];
 }
 
@@ -77,9 +79,8 @@ function apply(slot: Slot, event: SlotEvent, nowMs: number, effects: SlotEffect[
   }
 }
 
-/** Handles deadlines that have passed, admits waiters, and begins the next switch. */
-function settle(before: Slot, beganMs: number, nowMs: number, effects: SlotEffect[]): Slot {
-  const slot = move.withoutExpired(before, nowMs, effects);
+/** Handles deadlines of the state that have passed, admits waiters, and begins the next switch. */
+function settle(slot: Slot, beganMs: number, nowMs: number, effects: SlotEffect[]): Slot {
   const { state } = slot;
   switch (state.kind) {
     case "adopting":
