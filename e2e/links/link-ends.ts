@@ -169,13 +169,13 @@ export class Certificates implements Disposable {
   }
 
   router(...names: readonly [string, ...string[]]): TlsPaths {
-    makeCertificate(this.#making(), "router", names);
+    makeCertificate(this.#making(), "router", names, { replace: true });
     return this.paths(`router-${names[0]}`);
   }
 
   /** Makes a certificate. `days`: how long it is valid. A negative number makes an expired one. */
   node(name: string, days?: number): TlsPaths {
-    makeCertificate(this.#making(days), "node", [name]);
+    makeCertificate(this.#making(days), "node", [name], { replace: true });
     return this.paths(`node-${name}`);
   }
 

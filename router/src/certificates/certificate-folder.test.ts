@@ -56,6 +56,20 @@ test("certificates that expire soon are renewed with the same names and a new ke
   expect(listCertificates(folder, nowMs).map(({ kind }) => kind)).toEqual(["ca", "node", "router"]);
 });
 
+test("a certificate or key that exists is replaced only if asked", () => {
+  makeAuthority({ folder, nowMs });
+  makeCertificate({ folder, nowMs }, "node", ["gpu-1"]);
+  const key = () => readFileSync(join(folder, "node-gpu-1.key"), "utf8");
+  const first = key();
+  const again = (options?: { replace: boolean }) => makeCertificate({ folder, nowMs }, "node", ["gpu-1"], options);
+  expect(() => again()).toThrow(/node-gpu-1\.pem exists: renew it with "weiche certificates renew node-gpu-1 --dir /);
+  rmSync(join(folder, "node-gpu-1.pem"));
+  expect(() => again()).toThrow(/node-gpu-1\.key exists: .* or replace certificate and key with --replace/);
+  expect(key()).toBe(first);
+  again({ replace: true });
+  expect(key()).not.toBe(first);
+});
+
 test("impossible requests are refused with a line that names the remedy", () => {
   expect(() => makeCertificate({ folder, nowMs }, "node", ["gpu-1"])).toThrow("no authority in");
   expect(() => listCertificates(folder, nowMs)).toThrow("weiche certificates ca --dir");

@@ -46,16 +46,25 @@ export function makeAuthority({ folder, nowMs, days = authorityDays }: Making): 
   return view(folder, "ca", nowMs);
 }
 
-/** `names`: for a router, all names and addresses that agents dial; for a node, its name in `agent.yaml`. */
+/**
+ * `names`: for a router, all names and addresses that agents dial; for a node, its name in `agent.yaml`. Throws
+ * `StartError` if the folder has such a certificate or key, unless `replace` is true.
+ */
 export function makeCertificate(
   making: Making,
   kind: "router" | "node",
   names: readonly [string, ...string[]],
+  { replace = false }: { readonly replace?: boolean | undefined } = {},
 ): CertificateView {
   const { folder, nowMs, days = certificateDays } = making;
   const wrong = names.find((name) => !isIP(name) && !/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name));
   if (wrong !== undefined) throw new StartError(`"${wrong}" is neither a host name nor an address`);
   const file = `${kind}-${names[0]}`;
+  const found = replace ? undefined : [`${file}.pem`, `${file}.key`].find((each) => existsSync(join(folder, each)));
+  if (found !== undefined)
+    throw new StartError(
+      `${join(folder, found)} exists: renew it with "weiche certificates renew ${file} --dir ${folder}", or replace certificate and key with --replace`,
+    );
   write(folder, file, issueCertificate(readAuthority(folder), names, { fromMs: nowMs, days }));
   return view(folder, file, nowMs);
 }
@@ -84,7 +93,9 @@ export function renewCertificates(
     );
   return issued
     .filter(({ file, daysLeft }) => (files.length > 0 ? files.includes(file) : daysLeft < withinDays))
-    .map(({ kind, names }) => makeCertificate(making, kind as "router" | "node", names as [string, ...string[]]));
+    .map(({ kind, names }) =>
+      makeCertificate(making, kind as "router" | "node", names as [string, ...string[]], { replace: true }),
+    );
 }
 
 function readAuthority(folder: string): Authority {

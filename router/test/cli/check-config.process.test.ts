@@ -75,23 +75,14 @@ test("check-config reports every mistake of the file and its catalogue with its 
   ]);
 });
 
-test("a secret that is missing or readable by others is a mistake, below /run/credentials a warning", async () => {
-  const path = write([
-    "database:",
-    "  url: postgres://u@db/w",
-    "  passwordFile: password",
-    "ops:",
-    "  tokenFile: /run/credentials/weiche-router.service/token",
-  ]);
+test("a secret that is missing or readable by others is a mistake", async () => {
+  const path = write(["database:", "  url: postgres://u@db/w", "  passwordFile: password"]);
   writeFileSync(join(folder, "password"), "secret\n");
   chmodSync(join(folder, "password"), 0o644);
   const { code, lines, said } = await check(path);
-  expect([code, lines.slice(0, 2)]).toEqual([
+  expect([code, lines[0]]).toEqual([
     1,
-    [
-      expect.stringMatching(/^router\.yaml:4: password holds a password, but its mode 0644 .* chmod g?o= /),
-      "router.yaml:6: warning: cannot read /run/credentials/weiche-router.service/token: ENOENT",
-    ],
+    expect.stringMatching(/^router\.yaml:4: password holds a password, but its mode 0644 .* chmod g?o= /),
   ]);
   expect(said).not.toContain("secret");
   chmodSync(join(folder, "password"), 0o600);
@@ -147,30 +138,6 @@ const cases: [what: string, prepare: () => string[], line: string | RegExp, code
     1,
   ],
   ["a missing key", () => tls({ key: "nowhere.key" }), "router.yaml:5: ca/nowhere.key is not there", 1],
-  [
-    "a key that systemd will hand over",
-    () =>
-      tls({ key: "../../../run/credentials/weiche-router.service/router.key" }).map((line) =>
-        line.replace(/ca\/\.\..*\/run/, "/run"),
-      ),
-    /^router\.yaml:5: warning: \/run\/credentials\/weiche-router\.service\/router\.key is not there, as while the service does not run$/,
-    0,
-  ],
-  [
-    "a key that a line of the operator's own hands over",
-    () =>
-      tls({ key: "../../../run/credentials/weiche-router.service/api.key" }).map((line) =>
-        line.replace(/ca\/\.\..*\/run/, "/run"),
-      ),
-    "router.yaml:5: warning: /run/credentials/weiche-router.service/api.key is not there, as while the service does not run; it is renewed by a reload if the unit has an ExecReload line for it, else by a restart (docs/runbook.md)",
-    0,
-  ],
-  [
-    "a key of which the unit will make a copy",
-    () => tls({ key: "../../../run/weiche/router/router.key" }).map((line) => line.replace(/ca\/\.\..*\/run/, "/run")),
-    "router.yaml:5: warning: /run/weiche/router/router.key is not there, as while the service does not run",
-    0,
-  ],
   [
     "a key that is none",
     () => {

@@ -17,11 +17,6 @@ export function checkPrivate(file: string, what: string, uid: number | "other" =
   );
 }
 
-/** Returns whether systemd, or one of our units, makes the file. It exists only while its service runs. */
-export function isCredential(file: string): boolean {
-  return /^\/run\/(credentials|weiche)\//.test(file);
-}
-
 /**
  * Returns this unit's own credential in place of another unit's credential of the same name, which it cannot read.
  * Returns other files unchanged. Throws `StartError` if this unit has no such credential.

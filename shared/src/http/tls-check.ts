@@ -1,7 +1,8 @@
 /** Checks certificate, key and authority files before a program starts with them. */
 import { createPrivateKey, type X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { checkPrivate, isCredential } from "../files/private-file.ts";
+import { checkPrivate } from "../files/private-file.ts";
+import { mayBeMade, type ServiceUnit } from "../files/service-unit.ts";
 import { certificatesIn, daysUntil, endingDays } from "./certificates.ts";
 import type { TlsPaths } from "./tls-files.ts";
 
@@ -20,27 +21,35 @@ export interface TlsJudging {
   readonly uid: number | "other";
   /** Returns the problem of the certificate's names, if any. If undefined, the names are not checked. */
   readonly judgeNames?: (certificate: X509Certificate) => string | undefined;
+  /** The unit that hands files over. If undefined, this host has none. */
+  readonly unit?: ServiceUnit | undefined;
 }
 
 type Kept = { readonly [File in keyof TlsPaths]?: Buffer };
 
 /**
- * Checks the files of `paths`, which are absolute. Undefined paths are not checked. Files below `/run/credentials` or
- * `/run/weiche` exist only while their service runs, so that their absence is a warning.
+ * Checks the files of `named`, which are absolute. Undefined paths are not checked. In place of a file that the unit
+ * makes at its start, the file of root is checked from which the unit makes it.
  */
-export function* judgeTls(paths: Partial<TlsPaths>, judging: TlsJudging): Iterable<TlsFinding> {
+export function* judgeTls(named: Partial<TlsPaths>, judging: TlsJudging): Iterable<TlsFinding> {
+  const { unit } = judging;
   const kept: { -readonly [File in keyof Kept]: Buffer } = {};
+  const paths: { -readonly [File in keyof TlsPaths]?: string } = { ...named };
   for (const file of ["cert", "key", "ca"] as const) {
-    const path = paths[file];
+    const path = named[file];
     if (path === undefined) continue;
+    const from = unit?.sources.get(path) ?? path;
+    paths[file] = from;
     try {
-      kept[file] = readFileSync(path);
+      kept[file] = readFileSync(from);
       if (isOperators(path)) yield { file, kind: "warning", message: `${path} ${renewed}` };
     } catch (error) {
-      yield unreadable(file, path, (error as NodeJS.ErrnoException).code ?? "unreadable");
+      yield unreadable(file, path, (error as NodeJS.ErrnoException).code ?? "unreadable", unit);
     }
   }
-  yield* judgePrivacy(paths, kept, judging.uid);
+  for (const finding of judgePrivacy(paths, kept, judging.uid))
+    // The program reads a private copy, but the key itself is open to others.
+    yield paths[finding.file] === named[finding.file] ? finding : { ...finding, kind: "warning" };
   const certificates = yield* readCertificates("cert", paths.cert, kept.cert);
   const authorities = yield* readCertificates("ca", paths.ca, kept.ca);
   yield* judgeDates("cert", paths.cert ?? "", certificates, judging.nowMs);
@@ -58,9 +67,15 @@ export function* judgeTls(paths: Partial<TlsPaths>, judging: TlsJudging): Iterab
     };
 }
 
-function unreadable(file: keyof TlsPaths, path: string, code: string): TlsFinding {
-  if (code !== "ENOENT") return { file, kind: "warning", message: `cannot read ${path}: ${code}` };
-  if (!isCredential(path)) return { file, kind: "absent", message: `${path} is not there` };
+function unreadable(file: keyof TlsPaths, path: string, code: string, unit: ServiceUnit | undefined): TlsFinding {
+  const source = unit?.sources.get(path);
+  if (code !== "ENOENT") return { file, kind: "warning", message: `cannot read ${source ?? path}: ${code}` };
+  if (source !== undefined)
+    return { file, kind: "absent", message: `${source} is not there; ${unit!.name} makes ${path} of it` };
+  if (!mayBeMade(path, unit)) {
+    const inVain = mayBeMade(path, undefined) ? `, and no line of ${unit!.name} makes it` : "";
+    return { file, kind: "absent", message: `${path} is not there${inVain}` };
+  }
   const message = `${path} is not there, as while the service does not run`;
   return { file, kind: "warning", message: isOperators(path) ? `${message}; it ${renewed}` : message };
 }

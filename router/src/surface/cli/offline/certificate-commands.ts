@@ -9,6 +9,7 @@ interface Options {
   readonly dir: string;
   readonly days?: number;
   readonly within: number;
+  readonly replace?: boolean;
 }
 
 const columns = ["file", "names", "expiresAt", "daysLeft", "ofThisAuthority"];
@@ -24,12 +25,12 @@ export function addCertificateCommands(group: Command, actions: Actions): void {
   command("router", "Make a router's certificate.")
     .argument("<name...>", "every host name and address by which agents dial the router")
     .action(async (names: [string, ...string[]], options: Options) =>
-      print([(await load()).makeCertificate(makingOf(options), "router", names)]),
+      print([(await load()).makeCertificate(makingOf(options), "router", names, options)]),
     );
   command("node", "Make a node's certificate.")
     .argument("<node>", "the node's name in agent.yaml")
     .action(async (node: string, options: Options) =>
-      print([(await load()).makeCertificate(makingOf(options), "node", [node])]),
+      print([(await load()).makeCertificate(makingOf(options), "node", [node], options)]),
     );
   command("renew", "Renew certificates with the same names and new keys: the given ones, or all that expire soon.")
     .argument("[file...]", "file names without .pem, such as node-gpu-1")
@@ -61,6 +62,8 @@ export function addCertificateCommands(group: Command, actions: Actions): void {
           readDays,
         ),
       );
+    if (name === "router" || name === "node")
+      made.option("--replace", "replace a certificate and a key of this name, which stop working on other hosts");
     return made;
   }
 }

@@ -5,7 +5,9 @@ import type { X509Certificate } from "node:crypto";
 import { dirname, resolve } from "node:path";
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";
 import { checkYaml, locate, whatFails, type Finding, type Verdict } from "@weiche/shared/files/config-file.ts";
-import { checkPrivate, isCredential, readSecret } from "@weiche/shared/files/private-file.ts";
+import { checkPrivate, readSecret } from "@weiche/shared/files/private-file.ts";
+import { readerOf } from "@weiche/shared/files/service-reader.ts";
+import { mayBeMade, readServiceUnit } from "@weiche/shared/files/service-unit.ts";
 import { readForStart } from "@weiche/shared/files/start-error.ts";
 import { parseListen } from "@weiche/shared/http/listen.ts";
 import { judgeTls, type TlsFinding, type TlsJudging } from "@weiche/shared/http/tls-check.ts";
@@ -22,53 +24,72 @@ interface RouterVerdict extends Verdict {
   readonly catalogue?: Verdict;
 }
 
-/** Throws `StartError` if the file cannot be read. */
-export function checkRouterConfig(file: string): RouterVerdict {
+/** Throws `StartError` if the file cannot be read. `unit`: the unit that will start the router, if this host has one. */
+export function checkRouterConfig(file: string, unit = readServiceUnit("weiche-router.service")): RouterVerdict {
   const text = readForStart(file).toString();
   const { value: raw, mistakes } = checkYaml(text, routerSchema, contradictions);
   if (!raw) return { file, mistakes, warnings: [] };
   const found = { mistakes: [] as Finding[], warnings: [] as Finding[] };
   const baseDir = dirname(resolve(file));
-  found.mistakes.push(...otherMistakes(file, raw));
-  for (const [path, secret] of secretFiles(raw, baseDir))
-    found[isCredential(secret.file) ? "warnings" : "mistakes"].push(...whatFails(path, secret.read));
-  for (const [path, { kind, message }] of tlsFindings(raw, baseDir))
+  const reader = readerOf(file, "WEICHE_CONFIG", unit);
+  found.mistakes.push(...otherMistakes(file, raw, reader.uid));
+  const secrets = [...secretFiles(raw, baseDir)];
+  for (const { path, file: named, read } of secrets) {
+    const from = unit?.sources.get(named);
+    const isMadeLater = from === undefined && mayBeMade(named, unit);
+    found[isMadeLater ? "warnings" : "mistakes"].push(...whatFails(path, () => read(from ?? named, reader.uid)));
+  }
+  const uses = [...tlsUses(raw, baseDir)];
+  for (const [path, { kind, message }] of tlsFindings(uses, { nowMs: systemClock.now(), uid: reader.uid, unit }))
     found[kind === "warning" ? "warnings" : "mistakes"].push([path, message]);
-  const catalogue = checkCatalogue(catalogueFileOf(raw, baseDir));
+  const catalogueFile = catalogueFileOf(raw, baseDir);
+  const read: (readonly [Finding[0], string])[] = [
+    [[], resolve(file)],
+    [["catalogue"], catalogueFile],
+    ...secrets.map(({ path, file: named }) => [path, named] as const),
+    ...uses.flatMap(({ path, paths }) => Object.entries(paths).map(([key, at]) => [[...path, key], at] as const)),
+  ];
+  found.mistakes.push(...reader.findings(read));
+  const catalogue = checkCatalogue(catalogueFile);
   return { file, mistakes: locate(text, found.mistakes), warnings: locate(text, found.warnings), catalogue };
 }
 
-/** If root runs the check, it checks for the service's user, which may read files of root through its group. */
-const uid: number | "other" = process.geteuid?.() || "other";
-
-function* otherMistakes(file: string, raw: RawRouter): Iterable<Finding> {
+function* otherMistakes(file: string, raw: RawRouter, uid: number | "other"): Iterable<Finding> {
   for (const key of passwordsIn(raw))
     yield* whatFails(key.split("."), () => checkPrivate(file, `a password (${key})`, uid));
   yield* whatFails(["limits", "trustedProxies"], () => createClientAddress(raw.limits.trustedProxies));
 }
 
-function* secretFiles(
-  raw: RawRouter,
-  baseDir: string,
-): Iterable<readonly [Finding[0], { readonly file: string; readonly read: () => string }]> {
+interface SecretFile {
+  readonly path: Finding[0];
+  /** Absolute, as the configuration names it. */
+  readonly file: string;
+  /** Throws `StartError` if the file holds no such secret. */
+  readonly read: (from: string, uid: number | "other") => string;
+}
+
+function* secretFiles(raw: RawRouter, baseDir: string): Iterable<SecretFile> {
   const passwords: [path: string[], file: string | undefined][] = [
     [["database", "passwordFile"], raw.database.passwordFile],
     [["smtp", "passwordFile"], raw.smtp?.passwordFile],
     [["limits", "storePasswordFile"], raw.limits.storePasswordFile],
   ];
-  for (const [path, passwordFile] of passwords) {
-    if (passwordFile === undefined) continue;
-    const file = resolve(baseDir, passwordFile);
-    yield [path, { file, read: () => readSecret(file, "a password", uid) }];
-  }
-  if (raw.ops?.tokenFile === undefined) return;
-  const file = resolve(baseDir, raw.ops.tokenFile);
-  yield [["ops", "tokenFile"], { file, read: () => readToken(file, uid) }];
+  for (const [path, file] of passwords)
+    if (file !== undefined)
+      yield { path, file: resolve(baseDir, file), read: (from, uid) => readSecret(from, "a password", uid) };
+  if (raw.ops?.tokenFile !== undefined)
+    yield { path: ["ops", "tokenFile"], file: resolve(baseDir, raw.ops.tokenFile), read: readToken };
 }
 
-/** A nodes certificate without the names that agents dial is a mistake. */
-function* tlsFindings(raw: RawRouter, baseDir: string): Iterable<readonly [Finding[0], TlsFinding]> {
-  const nowMs = systemClock.now();
+interface TlsUse {
+  readonly path: Finding[0];
+  /** Absolute. */
+  readonly paths: Partial<TlsPaths>;
+  /** The names that the certificate must have. */
+  readonly names: readonly string[];
+}
+
+function* tlsUses(raw: RawRouter, baseDir: string): Iterable<TlsUse> {
   const uses: [path: string[], paths: Partial<TlsPaths> | undefined, names: string[]][] = [
     [["tls"], raw.tls, []],
     [["nodes", "tls"], raw.nodes.tls, dialledNames(raw)],
@@ -77,12 +98,19 @@ function* tlsFindings(raw: RawRouter, baseDir: string): Iterable<readonly [Findi
   ];
   for (const [path, paths, names] of uses) {
     if (!paths) continue;
-    const judging = { nowMs, uid, judgeNames: missingName(names) } satisfies TlsJudging;
-    const absolute = Object.fromEntries(
-      Object.entries(paths).map(([file, at]) => [file, resolve(baseDir, at as string)]),
-    ) as Partial<TlsPaths>;
-    for (const finding of judgeTls(absolute, judging)) yield [[...path, finding.file], finding];
+    const absolute = Object.entries(paths).map(([file, at]) => [file, resolve(baseDir, at as string)]);
+    yield { path, paths: Object.fromEntries(absolute) as Partial<TlsPaths>, names };
   }
+}
+
+/** A nodes certificate without the names that agents dial is a mistake. */
+function* tlsFindings(
+  uses: readonly TlsUse[],
+  judging: Omit<TlsJudging, "judgeNames">,
+): Iterable<readonly [Finding[0], TlsFinding]> {
+  for (const { path, paths, names } of uses)
+    for (const finding of judgeTls(paths, { ...judging, judgeNames: missingName(names) }))
+      yield [[...path, finding.file], finding];
 }
 
 /** The host names that agents dial, as far as the file gives them. */
