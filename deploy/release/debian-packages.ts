@@ -17,6 +17,7 @@ interface DebianPackage {
   /** Lines of the long description. */
   readonly description: readonly string[];
   readonly depends: readonly string[];
+  readonly provides?: string;
   readonly recommends?: string;
   /** Returns whether a file of the tree belongs to the package. */
   readonly owns: (path: string) => boolean;
@@ -29,7 +30,15 @@ interface DebianPackage {
   readonly polkit?: string;
 }
 
-const sameRuntime = "weiche-runtime (= ${version})";
+/** The version of Node.js of this release. */
+const node = (
+  JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { dependencies: Readonly<Record<"node", string>> }
+).dependencies.node;
+/**
+ * A part runs on the Node.js of a newer or somewhat older release. With the exact version, apt would remove a part that
+ * is not updated in the same command.
+ */
+const runtime = ["weiche-runtime", `weiche-node (>= ${node.split(".")[0]})`];
 
 export const debianPackages: readonly DebianPackage[] = [
   {
@@ -37,6 +46,7 @@ export const debianPackages: readonly DebianPackage[] = [
     summary: "what all parts of Weiche need",
     description: ["The pinned Node.js, documentation, licences and the bill of materials."],
     depends: ["libc6 (>= 2.28)", "libstdc++6 (>= 12)", "libgcc-s1", "libatomic1"],
+    provides: `weiche-node (= ${node})`,
     owns: (path) => Object.keys(parts).every((name) => !ownedBy(name as PartName, path)),
   },
   {
@@ -46,7 +56,7 @@ export const debianPackages: readonly DebianPackage[] = [
       "The public API with accounts, keys, limits, usage and credits, the portal,",
       "an embedded PostgreSQL, and the command weiche.",
     ],
-    depends: [sameRuntime, "systemd (>= 250)"],
+    depends: [...runtime, "systemd (>= 250)"],
     owns: (path) => ownedBy("router", path),
     units: ["weiche-router.service", "weiche-backup.service", "weiche-backup.timer"],
     conffiles: ["router.yaml", "catalogue.yaml"],
@@ -59,7 +69,7 @@ export const debianPackages: readonly DebianPackage[] = [
       "Starts, switches and watches engines such as vLLM and llama-server, and counts",
       "what they generate. Brings no engine; weiche-embedded-engine is one.",
     ],
-    depends: [sameRuntime, "systemd (>= 250)"],
+    depends: [...runtime, "systemd (>= 250)"],
     owns: (path) => ownedBy("node-agent", path),
     units: ["weiche-node-agent.service", "weiche-engine@.service"],
     conffiles: ["agent.yaml"],
@@ -70,7 +80,7 @@ export const debianPackages: readonly DebianPackage[] = [
     name: "weiche-embedded-engine",
     summary: "embedded engine of Weiche: llama.cpp on the CPU",
     description: ["An engine for GGUF files, and a model of 3 MB to try Weiche with."],
-    depends: [sameRuntime],
+    depends: runtime,
     owns: (path) => ownedBy("embedded-engine", path),
   },
 ];
@@ -118,7 +128,7 @@ function copyright(): string {
   return `${readFileSync(join(root, "NOTICE"), "utf8").trimEnd()}\n\nThe licence: ${prefix}/LICENSE and /usr/share/common-licenses/Apache-2.0.\nThose of others: ${prefix}/deploy/release/THIRD-PARTY.md and ${prefix}/licenses.\n`;
 }
 
-function addControl(one: DebianPackage, folder: string, { version, maintainer }: Release, arch: Arch): void {
+function addControl(one: DebianPackage, folder: string, release: Release, arch: Arch): void {
   const files = filesBelow(folder);
   const bytes = files.map((file) => lstatSync(join(folder, file)).size).reduce((sum, size) => sum + size, 0);
   const control = join(folder, "DEBIAN");
@@ -127,23 +137,26 @@ function addControl(one: DebianPackage, folder: string, { version, maintainer }:
   writeText(join(control, "md5sums"), files.map((file) => sumLine(folder, file)).join(""));
   if (conffiles !== "") writeText(join(control, "conffiles"), conffiles);
   if (one.units) copyFolder(scripts, control);
-  writeText(
-    join(control, "control"),
-    [
-      `Package: ${one.name}`,
-      `Version: ${version}`,
-      `Architecture: ${architectures[arch]}`,
-      `Maintainer: ${maintainer}`,
-      "Section: net",
-      "Priority: optional",
-      `Installed-Size: ${Math.ceil(bytes / 1024)}`,
-      `Depends: ${one.depends.join(", ").replaceAll("${version}", version)}`,
-      ...(one.recommends ? [`Recommends: ${one.recommends}`] : []),
-      `Description: ${one.summary}`,
-      ...one.description.map((line) => ` ${line}`),
-      "",
-    ].join("\n"),
-  );
+  writeText(join(control, "control"), controlOf(one, release, arch, bytes));
+}
+
+/** Returns the package's control file. `bytes`: the size of its files. */
+export function controlOf(one: DebianPackage, { version, maintainer }: Release, arch: Arch, bytes: number): string {
+  return [
+    `Package: ${one.name}`,
+    `Version: ${version}`,
+    `Architecture: ${architectures[arch]}`,
+    `Maintainer: ${maintainer}`,
+    "Section: net",
+    "Priority: optional",
+    `Installed-Size: ${Math.ceil(bytes / 1024)}`,
+    ...(one.provides === undefined ? [] : [`Provides: ${one.provides}`]),
+    `Depends: ${one.depends.join(", ")}`,
+    ...(one.recommends ? [`Recommends: ${one.recommends}`] : []),
+    `Description: ${one.summary}`,
+    ...one.description.map((line) => ` ${line}`),
+    "",
+  ].join("\n");
 }
 
 function sumLine(folder: string, file: string): string {

@@ -11,7 +11,7 @@ const attempt = `for path; do
 done`;
 
 /** The user that will read a configuration's files: its number, or `other` for one that is unknown and not root. */
-export interface ServiceReader {
+interface ServiceReader {
   readonly uid: number | "other";
   /** Finds the files that this user cannot read. Files that root hands over, and files that are missing, are fine. */
   findings(files: Iterable<readonly [Finding[0], string]>): Iterable<Finding>;

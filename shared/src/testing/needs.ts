@@ -19,6 +19,7 @@ export interface RunOptions {
 
 /** The Debian package of each program. */
 const packages = {
+  "apt-get": "apt",
   buildah: "buildah",
   cc: "gcc libc6-dev",
   curl: "curl",
