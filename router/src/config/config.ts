@@ -8,7 +8,7 @@ import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
 import { formatListen, parseListen } from "@weiche/shared/http/listen.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { readOpsConfig } from "@weiche/shared/program/ops-access.ts";
-import { checkPrivate, ownCredential, readSecret, withPassword } from "@weiche/shared/files/private-file.ts";
+import { checkPrivate, readSecret, withPassword } from "@weiche/shared/files/private-file.ts";
 import type { PackageEntry } from "@weiche/shared/packages.ts";
 import { withOneHost } from "./database-url.ts";
 import { exposures, passwordsIn, readListen, storeMistakes } from "./config-rules.ts";
@@ -39,15 +39,16 @@ export function loadRouterConfig(file: string, env: NodeJS.ProcessEnv): RouterCo
 
 /**
  * Reads the URL of the configured database; undefined for the embedded server. Reads no other password, because commands
- * for the database run in their own units with their own credentials, and may not read others. Throws a `StartError`.
+ * for the database run in their own units with their own credentials, and may not read others. `placeOf`: finds the file
+ * of the password. Throws a `StartError`.
  */
-export function loadDatabaseUrl(file: string, env: NodeJS.ProcessEnv): string | undefined {
+export function loadDatabaseUrl(file: string, placeOf: (secret: string) => string): string | undefined {
   const {
     database: { url, passwordFile },
   } = loadYaml(file, routerSchema);
   if (url === undefined || passwordFile === undefined) return url;
   const baseDir = dirname(resolve(file));
-  return fullUrl("database", url, ownCredential(resolve(baseDir, passwordFile), env), baseDir);
+  return fullUrl("database", url, placeOf(resolve(baseDir, passwordFile)), baseDir);
 }
 
 export interface CatalogueFile {

@@ -4,7 +4,7 @@
  * apply from an account's next billing period on.
  */
 import { hash } from "node:crypto";
-import { sql, type Transaction } from "kysely";
+import { sql, type Kysely, type Transaction } from "kysely";
 import type { PackageEntry, PackageTerms, PackageVersion } from "@weiche/shared/packages.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { inTransaction, instantText, instantValue, type Database } from "../db/database.ts";
@@ -14,40 +14,70 @@ import { effectiveTerms, viewTerms } from "./packages.ts";
 /** Throws a `StartError` that names every package that cannot be published; then nothing is changed. */
 export function publishPackages(database: Database, entries: readonly PackageEntry[], nowMs: number): Promise<void> {
   return inTransaction(database, async (transaction) => {
-    // Two routers must not publish at the same time.
-    await sql`lock table packages in share row exclusive mode`.execute(transaction);
-    const mistakes = await goneButBooked(transaction, entries, nowMs);
-    await transaction.updateTable("packages").set({ isListed: false }).execute();
-    for (const [position, { name, trial, accounts }] of entries.entries()) {
-      const row = { position, isListed: true, hasTrial: trial, onlyFor: accounts ? [...accounts] : null };
-      await transaction
-        .insertInto("packages")
-        .values({ name, ...row })
-        .onConflict((conflict) => conflict.column("name").doUpdateSet(row))
-        .execute();
-    }
-    for (const entry of entries) {
-      const mistake = await publishTerms(transaction, entry, nowMs);
-      if (mistake !== undefined) mistakes.push(mistake);
-    }
-    if (mistakes.length > 0) throw new StartError(mistakes.join("; "));
+    const refused = await storePackages(transaction, entries, nowMs);
+    if (refused.length > 0) throw new StartError(refused.map(({ message }) => message).join("; "));
   });
+}
+
+/** A package that cannot be published, and why. */
+export interface RefusedPackage {
+  readonly name: string;
+  readonly message: string;
+}
+
+/** Returns the packages that `publishPackages` would refuse. Changes nothing. */
+export async function refusedPackages(
+  kysely: Kysely<Schema>,
+  entries: readonly PackageEntry[],
+  nowMs: number,
+): Promise<readonly RefusedPackage[]> {
+  const transaction = await kysely.startTransaction().execute();
+  try {
+    return await storePackages(transaction, entries, nowMs);
+  } finally {
+    await transaction.rollback().execute();
+  }
+}
+
+async function storePackages(
+  transaction: Transaction<Schema>,
+  entries: readonly PackageEntry[],
+  nowMs: number,
+): Promise<readonly RefusedPackage[]> {
+  // Two routers must not publish at the same time.
+  await sql`lock table packages in share row exclusive mode`.execute(transaction);
+  const refused = await goneButBooked(transaction, entries, nowMs);
+  await transaction.updateTable("packages").set({ isListed: false }).execute();
+  for (const [position, { name, trial, accounts }] of entries.entries()) {
+    const row = { position, isListed: true, hasTrial: trial, onlyFor: accounts ? [...accounts] : null };
+    await transaction
+      .insertInto("packages")
+      .values({ name, ...row })
+      .onConflict((conflict) => conflict.column("name").doUpdateSet(row))
+      .execute();
+  }
+  for (const entry of entries) {
+    const message = await publishTerms(transaction, entry, nowMs);
+    if (message !== undefined) refused.push({ name: entry.name, message });
+  }
+  return refused;
 }
 
 async function goneButBooked(
   transaction: Transaction<Schema>,
   entries: readonly PackageEntry[],
   nowMs: number,
-): Promise<string[]> {
+): Promise<RefusedPackage[]> {
   const names = entries.map(({ name }) => name);
   const { rows } = await sql<{ name: PackageName; count: bigint }>`
     select package as name, count(distinct account_id) as count from subscriptions
     where (ended_at is null or ended_at > ${instantText(nowMs)}) and package <> all(${names}::text[])
     group by package order by package`.execute(transaction);
-  return rows.map(
-    ({ name, count }) =>
-      `${name} is not listed, but booked by ${count === 1n ? "an account: list it until the account has" : `${count} accounts: list it until they have`} another package`,
-  );
+  return rows.map(({ name, count }) => {
+    const byWhom =
+      count === 1n ? "an account: list it until the account has" : `${count} accounts: list it until they have`;
+    return { name, message: `${name} is not listed, but booked by ${byWhom} another package` };
+  });
 }
 
 interface Stored extends PackageVersion {

@@ -53,23 +53,25 @@ function unitWith(source: string, ...lines: readonly string[]) {
   return readServiceUnit("weiche-router.service", [join(folder, "units")])!;
 }
 
-const said = (unit: ReturnType<typeof unitWith>) => {
-  const { mistakes, warnings } = checkRouterConfig(file(), unit);
+const said = async (unit: ReturnType<typeof unitWith>) => {
+  const { mistakes, warnings } = await checkRouterConfig(file(), folder, unit);
   const texts = (found: typeof mistakes) => found.map(({ message }) => message.replaceAll(`${folder}/`, ""));
   return { mistakes: texts(mistakes), warnings: texts(warnings) };
 };
 
-test.each([copy, credential])("accepts %s if root's file for it fits, whatever lies below /run", (key) => {
+test.each([copy, credential])("accepts %s if root's file for it fits, whatever lies below /run", async (key) => {
   write("router-router.pem", key);
-  expect(said(unitWith("router-router.key"))).toEqual({ mistakes: [], warnings: [] });
+  expect(await said(unitWith("router-router.key"))).toEqual({ mistakes: [], warnings: [] });
 });
 
-test.each([copy, credential])("refuses %s if root's file for it is another key, or is not there", (key) => {
+test.each([copy, credential])("refuses %s if root's file for it is another key, or is not there", async (key) => {
   write("router-router.pem", key);
-  expect(said(unitWith("node-gpu-1.key")).mistakes).toEqual(["ca/router.key is not the key of ca/router-router.pem"]);
+  expect((await said(unitWith("node-gpu-1.key"))).mistakes).toEqual([
+    "ca/router.key is not the key of ca/router-router.pem",
+  ]);
   const unit = unitWith("router-router.key");
   rmSync(join(ca, "router.key"));
-  expect(said(unit).mistakes).toEqual([`ca/router.key is not there; weiche-router.service makes ${key} of it`]);
+  expect((await said(unit)).mistakes).toEqual([`ca/router.key is not there; weiche-router.service makes ${key} of it`]);
 });
 
 test("an agent's certificate that the unit will copy is checked, too", async () => {
@@ -85,44 +87,47 @@ test("an agent's certificate that the unit will copy is checked, too", async () 
   );
 });
 
-test("a file below /run that no line of the unit makes is a mistake", () => {
+test("a file below /run that no line of the unit makes is a mistake", async () => {
   const absent = "/run/credentials/weiche-router.service/api.key";
   write("router-router.pem", absent);
-  expect(said(unitWith("router-router.key")).mistakes).toEqual([
+  expect((await said(unitWith("router-router.key"))).mistakes).toEqual([
     `${absent} is not there, and no line of weiche-router.service makes it`,
   ]);
-  const { mistakes, warnings } = said(unitWith("router-router.key", "ImportCredential=api.*"));
+  const { mistakes, warnings } = await said(unitWith("router-router.key", "ImportCredential=api.*"));
   expect([mistakes, warnings[0]]).toEqual([[], expect.stringContaining("as while the service does not run")]);
   writeFileSync(file(), JSON.stringify({ catalogue: "catalogue.yaml", ops: { tokenFile: absent } }));
   const text = `cannot read ${absent}: ENOENT`;
-  expect(said(unitWith("router-router.key"))).toEqual({ mistakes: [text], warnings: [] });
-  expect(said(unitWith("router-router.key", "ImportCredential=api.*"))).toEqual({ mistakes: [], warnings: [text] });
+  expect(await said(unitWith("router-router.key"))).toEqual({ mistakes: [text], warnings: [] });
+  expect(await said(unitWith("router-router.key", "ImportCredential=api.*"))).toEqual({
+    mistakes: [],
+    warnings: [text],
+  });
 });
 
-test("a credential of the operator's own is checked, with a warning that a reload may not renew it", () => {
+test("a credential of the operator's own is checked, with a warning that a reload may not renew it", async () => {
   const own = "/run/credentials/weiche-router.service/api.key";
   write("router-router.pem", own);
-  expect(said(unitWith("router-router.key", `LoadCredential=api.key:${join(ca, "router-router.key")}`))).toEqual({
+  expect(await said(unitWith("router-router.key", `LoadCredential=api.key:${join(ca, "router-router.key")}`))).toEqual({
     mistakes: [],
     warnings: [expect.stringContaining(`${own} is renewed by a reload if the unit has an ExecReload line for it`)],
   });
 });
 
-test("a password that the unit hands over is read from root's file", () => {
+test("a password that the unit hands over is read from root's file", async () => {
   const passwordFile = "/run/credentials/weiche-router.service/password";
-  const database = { url: "postgres://u@db/w", passwordFile };
-  writeFileSync(file(), JSON.stringify({ catalogue: "catalogue.yaml", database }));
+  const smtp = { url: "smtps://u@mail.example", from: "a@b.example", passwordFile };
+  writeFileSync(file(), JSON.stringify({ catalogue: "catalogue.yaml", smtp }));
   const unit = unitWith("router-router.key", `LoadCredential=password:${join(folder, "password")}`);
   writeFileSync(join(folder, "password"), "secret\n", { mode: 0o600 });
-  expect(said(unit)).toEqual({ mistakes: [], warnings: [] });
+  expect(await said(unit)).toEqual({ mistakes: [], warnings: [] });
   writeFileSync(join(folder, "password"), "");
-  expect(said(unit).mistakes).toEqual(["password must hold a password in one line"]);
+  expect((await said(unit)).mistakes).toEqual(["password must hold a password in one line"]);
 });
 
-test("a key of root that others may read is a warning, because the program reads a copy", () => {
+test("a key of root that others may read is a warning, because the program reads a copy", async () => {
   const unit = unitWith("router-router.key");
   chmodSync(join(ca, "router.key"), 0o644);
-  expect(said(unit)).toEqual({
+  expect(await said(unit)).toEqual({
     mistakes: [],
     warnings: [expect.stringContaining("ca/router.key holds a private key, but its mode 0644")],
   });
@@ -130,31 +135,31 @@ test("a key of root that others may read is a warning, because the program reads
 
 const asRoot = process.geteuid?.() === 0 ? {} : notRun("it needs root, to check as another user");
 
-test("files that the unit's user cannot read are mistakes with the command that helps", asRoot, () => {
+test("files that the unit's user cannot read are mistakes with the command that helps", asRoot, async () => {
   const unit = () => unitWith("router-router.key", "User=nobody");
   const named = (at: string) => `nobody cannot read ${at}, `;
-  expect(said(unit()).mistakes).toContain(
+  expect((await said(unit())).mistakes).toContain(
     `${named("catalogue.yaml")}because the folder ${folder} has mode 0700: move it, such as to /etc/weiche`,
   );
   for (const each of [folder, ca]) chmodSync(each, 0o755);
-  expect(said(unit()).mistakes).toEqual([]);
+  expect((await said(unit())).mistakes).toEqual([]);
   for (const each of ["router.yaml", "catalogue.yaml"]) {
     chmodSync(join(folder, each), 0o640);
     const refusal = `${named(each)}mode 0640: chgrp nobody ${each} && chmod g+r ${each}`;
-    expect(said(unit()).mistakes).toEqual([refusal]);
+    expect((await said(unit())).mistakes).toEqual([refusal]);
     chownSync(join(folder, each), 0, 65_534);
-    expect(said(unit()).mistakes).toEqual([]);
+    expect((await said(unit())).mistakes).toEqual([]);
   }
   write("router-router.pem", join(ca, "router-router.key"));
-  expect(said(unit()).mistakes).toEqual([
+  expect((await said(unit())).mistakes).toEqual([
     expect.stringContaining(`${named("ca/router-router.key")}mode 0600: chgrp nobody`),
   ]);
-  expect(said(unitWith("router-router.key", "User=nobody", "PrivateTmp=yes")).mistakes).toContainEqual(
+  expect((await said(unitWith("router-router.key", "User=nobody", "PrivateTmp=yes"))).mistakes).toContainEqual(
     expect.stringMatching(/^weiche-router\.service hides .*router\.yaml from the program \(PrivateTmp=yes\): move it/),
   );
 });
 
-test("another file than the unit's is not checked for the unit's user", asRoot, () => {
+test("another file than the unit's is not checked for the unit's user", asRoot, async () => {
   const unit = { ...unitWith("router-router.key", "User=nobody"), environment: new Map() };
-  expect(said(unit).mistakes).toEqual([]);
+  expect((await said(unit)).mistakes).toEqual([]);
 });

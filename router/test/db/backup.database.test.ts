@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { dumpDatabase, leftOut } from "../../src/backup/dump.ts";
 import { restoreInto } from "../../src/backup/restore-run.ts";
 import { restoreBackup } from "../../src/backup/restore.ts";
+import { ownCredential } from "@weiche/shared/files/private-file.ts";
 import { loadDatabaseUrl } from "../../src/config/config.ts";
 import { openClient } from "../../src/db/client.ts";
 import { migrateAlone } from "../../src/db/database.ts";
@@ -231,9 +232,9 @@ test("backup and restore read no password but the database's", () => {
   writeFileSync(join(folder.path, "password"), "secret\n", { mode: 0o600 });
   const database = "database: { url: postgres://weiche@db.example/weiche, passwordFile: password }";
   writeFileSync(file, `catalogue: none.yaml\n${smtp}\nops: { tokenFile: /nowhere }\n${database}\n`);
-  expect(loadDatabaseUrl(file, {})).toBe("postgres://weiche:secret@db.example/weiche");
+  expect(loadDatabaseUrl(file, (secret) => secret)).toBe("postgres://weiche:secret@db.example/weiche");
   writeFileSync(file, `catalogue: none.yaml\n${smtp}\n`);
-  expect(loadDatabaseUrl(file, {})).toBeUndefined();
+  expect(loadDatabaseUrl(file, (secret) => secret)).toBeUndefined();
 });
 
 test("a path to a password that systemd gives to the router's unit is read from this unit's credentials [G4]", () => {
@@ -243,8 +244,9 @@ test("a path to a password that systemd gives to the router's unit is read from 
   const database = `database: { url: postgres://weiche@db.example/weiche, passwordFile: ${passwordFile} }`;
   writeFileSync(file, `catalogue: none.yaml\n${database}\n`);
   const env = { CREDENTIALS_DIRECTORY: folder.path };
+  const ownIn = (variables: NodeJS.ProcessEnv) => (secret: string) => ownCredential(secret, variables);
   const refusal = `${passwordFile} is only for weiche-router.service: give LoadCredential=database-password:FILE`;
-  for (const without of [{}, env]) expect(() => loadDatabaseUrl(file, without)).toThrow(refusal);
+  for (const without of [{}, env]) expect(() => loadDatabaseUrl(file, ownIn(without))).toThrow(refusal);
   writeFileSync(join(folder.path, "database-password"), "secret\n", { mode: 0o400 });
-  expect(loadDatabaseUrl(file, env)).toBe("postgres://weiche:secret@db.example/weiche");
+  expect(loadDatabaseUrl(file, ownIn(env))).toBe("postgres://weiche:secret@db.example/weiche");
 });

@@ -23,7 +23,8 @@ export function addBackupCommands(program: Command, actions: Actions, env: NodeJ
   async function databaseOf({ config }: Where): Promise<{ readonly stateDir: string; readonly databaseUrl?: string }> {
     if (config === undefined) return { stateDir: stateDir() };
     const { loadDatabaseUrl } = await import("../../../config/config.ts");
-    const databaseUrl = loadDatabaseUrl(config, env);
+    const { ownCredential } = await import("@weiche/shared/files/private-file.ts");
+    const databaseUrl = loadDatabaseUrl(config, (secret) => ownCredential(secret, env));
     return { stateDir: stateDir(), ...(databaseUrl && { databaseUrl }) };
   }
 

@@ -1,4 +1,4 @@
-/** `weiche check-config`: checks router.yaml, its catalogue and its certificates. Needs no router. */
+/** `weiche check-config`: checks router.yaml, its catalogue, certificates and database. Needs no router. */
 import type { Command } from "commander";
 import { verdictLines } from "@weiche/shared/files/config-file.ts";
 import { plainText } from "@weiche/shared/program/plain-text.ts";
@@ -12,7 +12,8 @@ export function addCheckCommand(program: Command, { print }: Actions, env: NodeJ
     .description("Check a router.yaml, its catalogue, certificates and keys, and list every mistake with its line.")
     .action(async (named: string | undefined) => {
       const { checkRouterConfig } = await import("./config-check.ts");
-      const verdict = checkRouterConfig(named ?? env["WEICHE_CONFIG"] ?? "/etc/weiche/router.yaml");
+      const { dataDir } = program.opts<{ dataDir: string }>();
+      const verdict = await checkRouterConfig(named ?? env["WEICHE_CONFIG"] ?? "/etc/weiche/router.yaml", dataDir);
       const all = [verdict, ...(verdict.catalogue ? [verdict.catalogue] : [])];
       print(verdict, () => all.flatMap(verdictLines).map(plainText).join("\n"));
       const wrong = all.filter(({ mistakes }) => mistakes.length > 0).map(({ file }) => file);

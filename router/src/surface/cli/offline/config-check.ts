@@ -2,9 +2,16 @@
 import { isIP } from "node:net";
 import { readFileSync } from "node:fs";
 import type { X509Certificate } from "node:crypto";
-import { dirname, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";
-import { checkYaml, locate, whatFails, type Finding, type Verdict } from "@weiche/shared/files/config-file.ts";
+import {
+  checkYaml,
+  locate,
+  whatFails,
+  type Finding,
+  type Mistake,
+  type Verdict,
+} from "@weiche/shared/files/config-file.ts";
 import { checkPrivate, readSecret } from "@weiche/shared/files/private-file.ts";
 import { readerOf } from "@weiche/shared/files/service-reader.ts";
 import { mayBeMade, readServiceUnit } from "@weiche/shared/files/service-unit.ts";
@@ -14,18 +21,27 @@ import { judgeTls, type TlsFinding, type TlsJudging } from "@weiche/shared/http/
 import type { TlsPaths } from "@weiche/shared/http/tls-files.ts";
 import { readToken } from "@weiche/shared/program/ops-access.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
-import { catalogueFileOf } from "../../../config/config.ts";
+import type { PackageEntry } from "@weiche/shared/packages.ts";
+import { catalogueFileOf, loadDatabaseUrl } from "../../../config/config.ts";
 import { contradictions, passwordsIn } from "../../../config/config-rules.ts";
 import { routerSchema, type RawRouter } from "../../../config/config-schema.ts";
 import { createClientAddress } from "../../../edge/client-address.ts";
+import { askDatabase } from "./database-check.ts";
 
 interface RouterVerdict extends Verdict {
   /** Undefined if router.yaml names no catalogue. */
   readonly catalogue?: Verdict;
 }
 
-/** Throws `StartError` if the file cannot be read. `unit`: the unit that will start the router, if this host has one. */
-export function checkRouterConfig(file: string, unit = readServiceUnit("weiche-router.service")): RouterVerdict {
+/**
+ * Throws `StartError` if the file cannot be read. `dataDir`: the data directory, if the file names none. `unit`: the unit
+ * that will start the router, if this host has one.
+ */
+export async function checkRouterConfig(
+  file: string,
+  dataDir: string,
+  unit = readServiceUnit("weiche-router.service"),
+): Promise<RouterVerdict> {
   const text = readForStart(file).toString();
   const { value: raw, mistakes } = checkYaml(text, routerSchema, contradictions);
   if (!raw) return { file, mistakes, warnings: [] };
@@ -50,7 +66,18 @@ export function checkRouterConfig(file: string, unit = readServiceUnit("weiche-r
     ...uses.flatMap(({ path, paths }) => Object.entries(paths).map(([key, at]) => [[...path, key], at] as const)),
   ];
   found.mistakes.push(...reader.findings(read));
-  const catalogue = checkCatalogue(catalogueFile);
+  const { packages, ...catalogue } = checkCatalogue(catalogueFile);
+  if (packages && found.mistakes.length === 0) {
+    const url = loadDatabaseUrl(file, (secret) => unit?.sources.get(secret) ?? secret);
+    const stateDir = join(raw.dataDir === undefined ? dataDir : resolve(baseDir, raw.dataDir), "router");
+    const asked = await askDatabase({ url, stateDir }, packages, systemClock.now());
+    const toFinding = (message: string): Finding => [["database", "url"], message];
+    found.mistakes.push(...asked.mistakes.map(toFinding));
+    found.warnings.push(...asked.warnings.map(toFinding));
+    const indexOf = (name: string) => packages.findIndex((each) => each.name === name);
+    const refused = asked.refused.map(({ name, message }): Finding => [["packages", indexOf(name)], message]);
+    catalogue.mistakes.push(...locate(readFileSync(catalogueFile, "utf8"), refused));
+  }
   return { file, mistakes: locate(text, found.mistakes), warnings: locate(text, found.warnings), catalogue };
 }
 
@@ -129,10 +156,16 @@ function missingName(names: readonly string[]) {
   };
 }
 
-function checkCatalogue(file: string): Verdict {
+/** `packages` is undefined if the file has mistakes. */
+function checkCatalogue(file: string): {
+  file: string;
+  mistakes: Mistake[];
+  warnings: [];
+  packages?: readonly PackageEntry[];
+} {
   try {
-    const { mistakes } = parseCatalogue(readFileSync(file, "utf8"));
-    return { file, mistakes, warnings: [] };
+    const { mistakes, catalogue, packages } = parseCatalogue(readFileSync(file, "utf8"));
+    return { file, mistakes: [...mistakes], warnings: [], ...(catalogue && { packages }) };
   } catch (error) {
     const message = `cannot be read: ${(error as NodeJS.ErrnoException).code}`;
     return { file, mistakes: [{ line: 0, message }], warnings: [] };
