@@ -78,7 +78,10 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
   const { seenNodes: seen, othersHaveNodes } = self;
   const readiness = new Readiness({ seen, reached: nodes.reached, othersHaveNodes, clock });
   isReady = () => !life.isLeaving && readiness.isReady();
-  await self.announce(() => factsOf(life.isLeaving ? "leaving" : isReady() ? "ready" : "starting", nodes, api));
+  await self.announce(() => ({
+    ...factsOf(life.isLeaving ? "leaving" : isReady() ? "ready" : "starting", nodes, api),
+    catalogue: catalogue.digest(),
+  }));
 
   const closing = opened.move();
   return {

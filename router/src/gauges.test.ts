@@ -109,6 +109,7 @@ test("gauges show the age of known keys, the waiting mails and whether the catal
   expect(await samples("catalogue")).toEqual([
     "catalogue_last_reload_successful 1",
     "catalogue_last_reload_success_timestamp_seconds 1800000000",
+    "catalogues 0",
   ]);
   parts.catalogue = { ...parts.catalogue, isNewest: false };
   parts.mail = undefined;

@@ -3,7 +3,7 @@ import { publishCertificates, type CertificatesInUse } from "@weiche/shared/prog
 import type { LiveCatalogue } from "./config/live-catalogue.ts";
 import type { Database } from "./db/database.ts";
 import type { OpenKeyCache } from "./callers/key-cache.ts";
-import { routerStates, type KnownRouter } from "./db/live-routers.ts";
+import { cataloguesOf, routerStates, type KnownRouter } from "./db/live-routers.ts";
 import type { LimitStoreView } from "./limits/limit-store.ts";
 import type { Mail } from "./mail/mail.ts";
 import type { Metrics } from "./metrics.ts";
@@ -48,6 +48,7 @@ function publishRouters(metrics: Metrics, { all, own }: GaugedParts["routers"]):
   const known = all();
   for (const each of routerStates)
     metrics.routers.set({ state: each }, known.filter(({ state }) => state === each).length);
+  metrics.catalogues.set(cataloguesOf(known).length);
   metrics.clockAhead.set((known.find(({ id }) => id === own)?.clockAheadMs ?? 0) / 1_000);
 }
 

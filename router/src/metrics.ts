@@ -275,6 +275,12 @@ function createOwnMetrics({ gauge }: MetricRegistry) {
       "weiche_router_catalogue_last_reload_success_timestamp_seconds",
       "Time at which the catalogue in use was read, in seconds since 1970",
     ),
+    catalogues: gauge(
+      "weiche_router_catalogues",
+      "Different catalogues of the routers that serve, as this router sees them in the database. 1 if all have the same",
+      [],
+      "above 1: requests cost different credits at each router",
+    ),
     certificateExpiry: gauge(
       "weiche_router_certificate_expiry_timestamp_seconds",
       "Time at which a certificate in use expires, in seconds since 1970. If a file has several, the earliest counts. `use` is `api` (also the portal), `nodes` or `ops`, `file` is `cert` or `ca`",

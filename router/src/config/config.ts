@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { formatMistakes, loadYaml } from "@weiche/shared/files/config-file.ts";
+import { contentDigest } from "@weiche/shared/files/content-digest.ts";
 import { parseCatalogue, type Catalogue } from "@weiche/shared/catalogue.ts";
 import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
@@ -52,6 +53,8 @@ export function loadDatabaseUrl(file: string, placeOf: (secret: string) => strin
 }
 
 export interface CatalogueFile {
+  /** The same for two files with the same content, whatever their comments, order of keys and format. */
+  readonly digest: string;
   readonly catalogue: Catalogue;
   readonly packages: readonly PackageEntry[];
   /** The changelog for customers, newest first. */
@@ -73,7 +76,7 @@ export function loadCatalogue(file: string): CatalogueFile {
   }
   const { mistakes, ...read } = parseCatalogue(text);
   if (!read.catalogue) throw new StartError(formatMistakes(file, mistakes).join("; "));
-  return read;
+  return { ...read, digest: contentDigest(text) };
 }
 
 function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {

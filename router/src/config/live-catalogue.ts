@@ -27,6 +27,9 @@ export class LiveCatalogue {
 
   readonly get = (): Catalogue => this.#current.catalogue;
 
+  /** The digest of the file's content. */
+  readonly digest = (): string => this.#current.digest;
+
   /** The catalogue's changelog for customers, newest first. */
   readonly changes = (): readonly ServiceChange[] => this.#current.changes;
 

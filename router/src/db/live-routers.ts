@@ -45,6 +45,8 @@ export interface RouterFacts {
   readonly linkAddress?: string;
   readonly dataAddress?: string;
   readonly runningRequests: number;
+  /** The digest of the catalogue in use. */
+  readonly catalogue?: string;
   /** The nodes that are linked to the router. */
   readonly nodes: readonly string[];
 }
@@ -63,6 +65,7 @@ export interface KnownRouter {
   /** The time by which the router's clock is ahead of the database's clock; see `clockAhead`. */
   readonly clockAheadMs: number | null;
   readonly limitStore: string | null;
+  readonly catalogue: string | null;
 }
 
 export interface LiveRouter extends AsyncDisposable {
@@ -170,6 +173,12 @@ export async function requireAlone(self: LiveRouter, id: string, clock: Clock): 
   }
 }
 
+/** Lists the different catalogues of the routers that serve. */
+export function cataloguesOf(routers: readonly KnownRouter[]): readonly string[] {
+  const serving = routers.filter(({ state }) => state === "ready" || state === "leaving");
+  return [...new Set(serving.flatMap(({ catalogue }) => catalogue ?? []))];
+}
+
 /** Lists the routers to which nodes may link now. */
 export function addressesOf(routers: readonly KnownRouter[]) {
   return routers.flatMap(({ id, state, linkAddress }) =>
@@ -204,20 +213,21 @@ async function replaceEarlier({ pool }: Database, { host, directory }: RouterIde
 async function sayFacts(
   { pool }: Database,
   { id, host, directory, version, limitStore }: RouterIdentity,
-  { state, linkAddress, dataAddress, runningRequests, nodes }: RouterFacts,
+  { state, linkAddress, dataAddress, runningRequests, catalogue, nodes }: RouterFacts,
   clockAheadMs: number,
 ): Promise<Temporal.Instant> {
   const { rows } = await pool.query<{ seenAt: Temporal.Instant }>(
     `insert into routers (id, seen_at, started_at, host, directory, version, limit_store,
-       state, link_address, data_address, running_requests, clock_ahead_ms, nodes)
-     values ($1, now(), now(), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+       state, link_address, data_address, running_requests, clock_ahead_ms, nodes, catalogue)
+     values ($1, now(), now(), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
      on conflict (id) do update set seen_at = excluded.seen_at, state = excluded.state,
        link_address = excluded.link_address, data_address = excluded.data_address,
-       running_requests = excluded.running_requests, clock_ahead_ms = excluded.clock_ahead_ms, nodes = excluded.nodes
+       running_requests = excluded.running_requests, clock_ahead_ms = excluded.clock_ahead_ms, nodes = excluded.nodes,
+       catalogue = excluded.catalogue
      returning seen_at as "seenAt"`,
     [
       ...[id, host, directory, version, limitStore],
-      ...[state, linkAddress, dataAddress, runningRequests, clockAheadMs, nodes],
+      ...[state, linkAddress, dataAddress, runningRequests, clockAheadMs, nodes, catalogue],
     ],
   );
   return rows[0]!.seenAt;
@@ -238,7 +248,7 @@ async function readRouters(
   const { rows } = await pool.query<KnownRouter>(
     `select id, host, version, started_at as "startedAt", seen_at as "seenAt", link_address as "linkAddress",
        data_address as "dataAddress", running_requests as "runningRequests", clock_ahead_ms as "clockAheadMs",
-       limit_store as "limitStore",
+       limit_store as "limitStore", catalogue,
        case when seen_at > now() - interval '15 seconds' then coalesce(state, 'ready') else 'gone' end as state
      from routers where state is distinct from 'stopped' order by started_at, id`,
   );

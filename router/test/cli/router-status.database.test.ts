@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { version } from "@weiche/shared/program/version.ts";
 import { makeAuthority, makeCertificate } from "../../src/certificates/certificate-folder.ts";
+import { openClient } from "../../src/db/client.ts";
 import { startWholeRouter, type WholeRouter } from "./whole-router.ts";
 
 let whole: WholeRouter;
@@ -72,11 +73,37 @@ test("weiche routers lists this router with its addresses, version and clock, an
       runningRequests: 0,
       clockAheadMs: expect.any(Number) as number,
       limitStore: "memory",
+      catalogue: expect.stringMatching(/^[0-9a-f]{12}$/) as string,
     },
   ]);
   expect(await list()).toMatch(
-    new RegExp(`^${hostname()} ${listen.nodes} \\* +ready +${version} +0 +right +memory +20\\S+ +now$`, "m"),
+    new RegExp(
+      `^${hostname()} ${listen.nodes} \\* +ready +${version} +0 +right +memory +[0-9a-f]{12} +20\\S+ +now$`,
+      "m",
+    ),
   );
+});
+
+test("routers with different catalogues are named below the list, and counted by a metric", async () => {
+  const metric = async () => {
+    const answer = await fetch(`http://${whole.router.listen.ops}/metrics`, { headers: { connection: "close" } });
+    return /^weiche_router_catalogues (\d)$/m.exec(await answer.text())?.[1];
+  };
+  const list = async () => (await whole.weiche("routers")).out;
+  expect([await metric(), await list()]).toEqual(["1", expect.not.stringContaining("different catalogues")]);
+  await using client = await openClient({ connectionString: whole.databaseUrl });
+  const other = "00000009-0000-7000-8000-000000000000";
+  await client.query(
+    "insert into routers (id, seen_at, state, catalogue) values ($1, now() + interval '1 hour', 'ready', '0123456789ab')",
+    [other],
+  );
+  await expect.poll(metric, { timeout: 10_000 }).toBe("2");
+  expect(await list()).toMatch(
+    /\n\nThese routers have 2 different catalogues, so they bill differently\. Copy one file to all and run "weiche catalogue reload" on each\.\n$/,
+  );
+  // A router that is gone bills nothing.
+  await client.query("update routers set seen_at = now() - interval '1 hour' where id = $1", [other]);
+  await expect.poll(metric, { timeout: 10_000 }).toBe("1");
 });
 
 test("at its start a router warns of a certificate that expires within 30 days, but not of a later one", () => {

@@ -9,6 +9,7 @@ import { runWeiche, type Outcome } from "./run-weiche.ts";
 
 export interface WholeRouter extends AsyncDisposable {
   readonly router: Router;
+  readonly databaseUrl: string;
   /** The router's log lines. */
   readonly logged: readonly string[];
   /** Runs a command without a terminal. */
@@ -42,6 +43,7 @@ export async function startWholeRouter(
   const kept = opened.move();
   return {
     router,
+    databaseUrl: connection.connectionString!,
     logged,
     weiche: (...args) => runWeiche(["--data-dir", join(folder.path, "data"), ...args]),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),

@@ -17,10 +17,10 @@ export function addRouterCommands(program: Command, { ask, print }: Actions): vo
     });
   program
     .command("routers")
-    .description("List the routers that share the database: state, version, running requests, clock, limit store.")
+    .description("List the routers that share the database: state, version, requests, clock, limit store, catalogue.")
     .action(async () => {
       const routers = await ask("listRouters");
-      print(routers, (width) => listText(routers.map(routerRow), routerColumns, width));
+      print(routers, (width) => routersText(routers, width));
     });
   program
     .command("log")
@@ -64,15 +64,30 @@ function limitStoreText(store: Answer<"showRouter">["limitStore"]): string {
   return `${store.address} DOES NOT ANSWER since ${since} (${reason}): this router counts locally`;
 }
 
-const routerColumns = ["router", "state", "version", "running", "clock", "limits", "since", "lastSeen"];
+const routerColumns = ["router", "state", "version", "running", "clock", "limits", "catalogue", "since", "lastSeen"];
+
+function routersText(routers: Answer<"listRouters">, width?: number): string {
+  const table = listText(routers.map(routerRow), routerColumns, width);
+  const serving = routers.filter(({ state }) => state === "ready" || state === "leaving");
+  const catalogues = new Set(serving.flatMap(({ catalogue }) => catalogue ?? []));
+  if (catalogues.size < 2) return table;
+  return `${table}\n\nThese routers have ${catalogues.size} different catalogues, so they bill differently. Copy one file to all and run "weiche catalogue reload" on each.`;
+}
 
 function routerRow(router: Answer<"listRouters">[number]) {
-  const { isThis, linkAddress, state, limitStore, startedAt, seenAt } = router;
+  const { isThis, linkAddress, state, limitStore, catalogue, startedAt, seenAt } = router;
   const aheadMs = router.clockAheadMs ?? 0;
   const seconds = Math.abs(aheadMs) / 1_000;
   return {
     router: `${router.host ?? router.id} ${linkAddress ?? "(not announced)"}${isThis ? " *" : ""}`,
-    ...{ state, version: router.version, running: router.runningRequests, limits: limitStore, since: startedAt },
+    ...{
+      state,
+      version: router.version,
+      running: router.runningRequests,
+      limits: limitStore,
+      catalogue,
+      since: startedAt,
+    },
     clock: seconds < 0.1 ? "right" : `${seconds.toFixed(1)} s ${aheadMs > 0 ? "ahead" : "behind"}`,
     lastSeen: state === "gone" ? seenAt : "now",
   };

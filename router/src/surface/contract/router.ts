@@ -82,6 +82,9 @@ export const routerContract = {
           }),
         ),
         limitStore: orNull(Type.String({ description: "Where the router counts account limits." })),
+        catalogue: orNull(
+          Type.String({ description: "A digest of its catalogue. Routers with different ones bill differently." }),
+        ),
       }),
     ),
   },

@@ -12,7 +12,7 @@ import { openPool } from "../../../db/pool.ts";
 import type { Schema } from "../../../db/schema.ts";
 import { refusedPackages, type RefusedPackage } from "../../../subscriptions/publish-packages.ts";
 
-export interface DatabaseVerdict {
+interface DatabaseVerdict {
   /** Why the router would not start with this database. */
   readonly mistakes: readonly string[];
   readonly refused: readonly RefusedPackage[];
