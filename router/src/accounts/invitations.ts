@@ -83,7 +83,7 @@ export function createInvitations(context: IdentityContext) {
       const hashed = await hashing.hash(normal, { source: from.source, isKnown: true });
       const { userId } = row;
       const deed = { action: "user.join", on: { kind: "user", id: userId } } as const;
-      const started = await audited(asThemselves(context, userId, from.source), deed, async (transaction) => {
+      return audited(asThemselves(context, userId, from.source), deed, async (transaction) => {
         const nowMs = clock.now();
         const used = await transaction
           .updateTable("invitations")
@@ -96,10 +96,9 @@ export function createInvitations(context: IdentityContext) {
         await setPassword(transaction, userId, hashed, nowMs);
         if (language !== undefined || theme !== undefined)
           await transaction.updateTable("users").set({ language, theme }).where("id", "=", userId).execute();
+        await throttle.recognise(from.source, row.email, ["login"], transaction);
         return startSession(transaction, clock, userId, from);
       });
-      await throttle.recognise(from.source, row.email, ["login"]);
-      return started;
     },
 
     /** Replaces the link. Refuses if the user has joined. `mailed` is null if this router sends no mail. */

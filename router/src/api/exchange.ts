@@ -20,6 +20,7 @@ import {
 import type { Identity } from "../callers/caller.ts";
 import type { AnswerSink } from "../edge/answer-sink.ts";
 import type { RefusalCode, RefusalWord } from "../usage/refusal-codes.ts";
+import type { EndedOutcome } from "../usage/requests/outcomes.ts";
 
 export type Endpoint = "chat" | "completions" | "embeddings" | "models" | "other";
 
@@ -28,7 +29,7 @@ export type Endpoint = "chat" | "completions" | "embeddings" | "models" | "other
  * its answer. `broken`, `timeout`, `stalled`: the answer was cut after its first byte, because the node was lost, the
  * time limit was reached, or the client did not read.
  */
-export type Outcome = "answered" | "refused" | "client-gone" | "broken" | "timeout" | "stalled";
+export type Outcome = EndedOutcome;
 
 /** A node to which a request was sent. Times are in ms since the request began. */
 export interface TriedNode {

@@ -1,8 +1,9 @@
 /** Counts attempts in the database before they are checked, so that parallel attempts cannot exceed a limit. */
-import { sql } from "kysely";
+import { sql, type Kysely } from "kysely";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { inTransaction, instantText, retryConflicts, type Database } from "../db/database.ts";
 import { inTime, isUnavailable } from "../db/failures.ts";
+import type { Schema } from "../db/schema.ts";
 import { unknownAddress } from "../edge/client-network.ts";
 import { judgeAttempt, subjectsOf, type Attempt, type Purpose, type Subject } from "./attempt-rules.ts";
 import { fewAtOnce } from "./few-at-once.ts";
@@ -88,16 +89,22 @@ export function createLoginThrottle(database: Database, clock: Clock) {
     },
     /**
      * Empties the buckets of person (`whom`, an e-mail address) and network, and makes the network known for 90 days. Call it
-     * after a successful authentication. `purposes` has `code` after a right code of the second factor.
+     * after a successful authentication, in the transaction of what the person does with it, if any. `purposes` has `code`
+     * after a right code of the second factor.
      */
-    async recognise(source: string, whom: string, purposes: readonly ("login" | "code")[]): Promise<void> {
+    async recognise(
+      source: string,
+      whom: string,
+      purposes: readonly ("login" | "code")[],
+      on: Kysely<Schema> = kysely,
+    ): Promise<void> {
       const nowMs = clock.now();
       // All clients with an unknown address would become known.
       const knownUntil = source === unknownAddress ? null : instantText(nowMs + knownMs);
       const row = { level: 0, at: instantText(nowMs), knownUntil };
       const subjects = purposes.flatMap((purpose) => subjectsOf(purpose, { source, whom }));
       const pairs = subjects.filter(({ kind }) => kind === "pair");
-      await kysely
+      await on
         .insertInto("attempts")
         .values(pairs.map(({ key }) => ({ subject: key, ...row })).toSorted((a, b) => (a.subject < b.subject ? -1 : 1)))
         .onConflict((conflict) => conflict.column("subject").doUpdateSet(row))

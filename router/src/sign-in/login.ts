@@ -1,5 +1,5 @@
 /** Signs people in and out. */
-import { sql, type Transaction } from "kysely";
+import { sql, type Selectable, type Transaction } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { instantText } from "../db/database.ts";
@@ -36,7 +36,7 @@ export function createLogin(context: IdentityContext) {
         : stored;
       const on = { kind: "user", id: userId } as const;
       const deed = { action: "session.start", on, details: { failedBefore: failedLogins } } as const;
-      let isNewPlace = false;
+      let toldOf: Person | undefined;
       try {
         const started = await audited(asThemselves(context, userId, from.source), deed, async (transaction) => {
           const row = transaction
@@ -45,10 +45,10 @@ export function createLogin(context: IdentityContext) {
             .where("userId", "=", userId)
             .where("password", "=", stored);
           if ((await row.executeTakeFirst()).numUpdatedRows !== 1n) throw new PasswordChanged();
-          isNewPlace = await notePlace(transaction, clock, userId, from.source);
+          if (await notePlace(transaction, clock, userId, from.source)) toldOf = await personOf(transaction, userId);
           return startSession(transaction, clock, userId, from);
         });
-        if (isNewPlace) await mailSignIn(context, userId, from);
+        if (toldOf) mailSignIn(context, toldOf, from);
         events.loginFinished("signed-in");
         return { kind: "signed-in", ...started };
       } catch (error) {
@@ -97,14 +97,16 @@ async function notePlace(
   return rows[0]!.isNew && !rows[0]!.isFirst;
 }
 
+type Person = Pick<Selectable<Schema["users"]>, "email" | "language" | "mailsOff">;
+
+function personOf(transaction: Transaction<Schema>, userId: UserId): Promise<Person> {
+  const person = transaction.selectFrom("users").select(["email", "language", "mailsOff"]).where("id", "=", userId);
+  return person.executeTakeFirstOrThrow();
+}
+
 /** Not awaited: a slow mail server must not hold up the sign-in. */
-async function mailSignIn({ mail, database, clock, portalUrl }: IdentityContext, userId: UserId, from: SignedInFrom) {
-  if (!mail) return;
-  const { email, language, mailsOff } = await database.kysely
-    .selectFrom("users")
-    .select(["email", "language", "mailsOff"])
-    .where("id", "=", userId)
-    .executeTakeFirstOrThrow();
+function mailSignIn({ mail, clock, portalUrl }: IdentityContext, person: Person, from: SignedInFrom): void {
+  const { email, language, mailsOff } = person;
   if (mailsOff.includes("sign-in" satisfies MailTopic)) return;
-  void mail.send(email, signInLetter(language, { ...from, atMs: clock.now(), portalUrl }));
+  void mail?.send(email, signInLetter(language, { ...from, atMs: clock.now(), portalUrl }));
 }

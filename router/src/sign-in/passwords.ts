@@ -126,9 +126,9 @@ export function createPasswords(context: IdentityContext) {
         const used = transaction.deleteFrom("passwordResets").where("tokenHash", "=", tokenHash);
         if ((await used.executeTakeFirst()).numDeletedRows !== 1n) throw linkIsOver();
         await setPassword(transaction, user.id, hashed, clock.now());
+        // Not for codes, because a link in a mailbox is not a second factor.
+        await throttle.recognise(source, user.email, ["login"], transaction);
       });
-      // Not for codes, because a link in a mailbox is not a second factor.
-      await throttle.recognise(source, user.email, ["login"]);
     },
   };
 }

@@ -90,8 +90,8 @@ export function createSecondFactor(context: IdentityContext) {
           .insertInto("recoveryCodes")
           .values(codes.map((each) => ({ userId, codeHash: hashRecoveryCode(each) })))
           .execute();
+        await throttle.recognise(source, email, ["code"], transaction);
       });
-      await throttle.recognise(source, email, ["code"]);
       return { kind: "on", recoveryCodes: codes } as const;
     },
 

@@ -2,6 +2,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { startWholeRouter } from "./whole-router.ts";
+import { endedOutcomes } from "../../src/usage/requests/outcomes.ts";
 
 const people: Record<string, string> = {};
 const keys: Record<string, string> = {};
@@ -93,6 +94,10 @@ test("the audit log can be filtered by the name of a key or the account, and an 
 test("requests can be filtered by the account's name, and an unknown account is refused", async () => {
   expect(await json("requests", "--account", "Acme")).toMatchObject({ items: [] });
   expect(await refusal("requests", "--live", "--account", "Nobody Ltd")).toBe("weiche: there is no account Nobody Ltd");
+});
+
+test.each(endedOutcomes)("requests in a router's memory can be filtered by the outcome %s", async (outcome) => {
+  expect(await json("requests", "--here", "--outcome", outcome)).toMatchObject({ items: [] });
 });
 
 test("a text that is neither a name nor an id finds no user, whatever characters it contains", async () => {

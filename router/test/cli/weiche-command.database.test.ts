@@ -77,6 +77,8 @@ describe("the exit code is", () => {
     [1, ["audit", "--account", someone], `there is no account ${someone}`],
     [1, ["audit", "--account", someone, "--limit", "1001"], "limit is not well-formed"],
     [2, ["audit", "--account", someone, "--since", "2026-02-30"], "A time looks like"],
+    [2, ["requests", "--outcome", "stalled"], "--outcome stalled is missing --here"],
+    [2, ["requests", "--here", "--outcome", "gone"], "Allowed choices are answered, refused"],
     [2, ["key", "list"], "--user or --account is missing"],
     [0, ["key", "--help"], ""],
   ] as const)("%i: %j", async (code, args, message) => {

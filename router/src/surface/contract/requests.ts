@@ -1,5 +1,6 @@
 /** Routes of the API's requests: ids, times and words of closed sets, never content. Members see only their own. */
 import { Type } from "typebox";
+import { endedOutcomes, listedOutcomes } from "../../usage/requests/outcomes.ts";
 import { engineFailure } from "./nodes.ts";
 import {
   accountName,
@@ -75,7 +76,7 @@ const runningRequest = object({
 
 const endedRequest = object({
   ...request,
-  outcome: Type.Enum(["answered", "refused", "client-gone", "broken", "timeout", "stalled"]),
+  outcome: Type.Enum([...endedOutcomes]),
   status: Type.Integer({ description: "HTTP status. 0 if the client got none." }),
   code: word,
   refusal: Type.Optional(Type.String({ description: "The reason, more precise than the code." })),
@@ -137,7 +138,7 @@ const filter = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
 };
 
-const listedOutcome = Type.Enum(["answered", "refused", "client-gone", "timeout", "broken"]);
+const listedOutcome = Type.Enum([...listedOutcomes]);
 
 const listedRequest = {
   id,

@@ -9,12 +9,7 @@ import type { RequestOutcome } from "@weiche/shared/usage-record.ts";
 import type { Database } from "../../db/database.ts";
 import type { RefusalCode } from "../refusal-codes.ts";
 import { lowestId } from "../usage-days.ts";
-
-/**
- * How a listed request ended. `broken`: the service failed, so the request cost nothing. `timeout`: a limit ended the
- * answer.
- */
-type ListedOutcome = "answered" | "refused" | "client-gone" | "timeout" | "broken";
+import type { ListedOutcome } from "./outcomes.ts";
 
 export interface RequestFilter {
   /** Undefined means all accounts. */

@@ -1,9 +1,10 @@
 /** `weiche requests`, `top` and `explain`: show running and ended requests of the API, never their content. */
-import { Option, type Command } from "commander";
+import { CommanderError, Option, type Command } from "commander";
 import type { Actions } from "../actions.ts";
 import { explainText } from "./explain-text.ts";
 import { addTopCommand } from "./top-command.ts";
 import type { Answer, Sent } from "../client.ts";
+import { endedOutcomes, type EndedOutcome } from "../../../usage/requests/outcomes.ts";
 import { formatTable, type Cell } from "@weiche/shared/program/table.ts";
 import { inWords } from "@weiche/shared/program/duration.ts";
 import { accountHelp, wrapped } from "../cli-text.ts";
@@ -20,7 +21,7 @@ interface RequestsOptions {
   readonly key?: string;
   readonly code?: string;
   readonly before?: string;
-  readonly outcome?: string;
+  readonly outcome?: EndedOutcome;
   readonly limit: string;
 }
 
@@ -28,7 +29,8 @@ type Running = Answer<"listRunning">;
 type Ended = Answer<"listEnded">;
 type Past = Answer<"listPast">;
 
-const outcomes = ["answered", "refused", "client-gone", "broken", "timeout"];
+const stalledNeedsHere =
+  "--outcome stalled is missing --here: the database lists clients that did not read as client-gone";
 
 /** Options of lists from a router's memory. The database knows more. */
 const inMemory = ["live", "here"];
@@ -50,7 +52,7 @@ export function addRequestCommands(program: Command, actions: Actions): void {
     .option("--model <model>", "only requests for this model")
     .option("--node <node>", "only requests sent to this node")
     .addOption(
-      new Option("--outcome <outcome>", "only requests that ended this way").choices(outcomes).conflicts("live"),
+      new Option("--outcome <outcome>", "only requests that ended this way").choices(endedOutcomes).conflicts("live"),
     )
     .addOption(new Option("--user <user>", "only this user's requests").conflicts(inMemory))
     .addOption(new Option("--key <key>", "only requests with this key").conflicts(inMemory))
@@ -68,6 +70,7 @@ export function addRequestCommands(program: Command, actions: Actions): void {
         const ended = await ask("listEnded", { query: { ...query, outcome } });
         return print(ended, (width) => endedText(ended, width));
       }
+      if (outcome === "stalled") throw new CommanderError(2, "weiche.outcome", stalledNeedsHere);
       const past = await ask("listPast", { query: { ...query, outcome } });
       print(past, (width) => pastText(past, width));
     });
