@@ -43,6 +43,7 @@ function run(
     ...more,
   });
   for (const delta of deltas) stream.take({ choices: typeof delta === "number" ? [] : [{ index: 0, ...delta }] });
+  if (stream.isWhole) stream.end();
   return { lines: notes.lines, stream, unknown };
 }
 
@@ -125,6 +126,10 @@ test("an unknown finish reason is reported, and a known one is not [S5.7]", () =
   for (const finish of ["stop", "length", "tool_calls", "repetition"]) expect(run([{ finish }]).unknown).toEqual([]);
 });
 
+test("an engine that fails after a finish reason has not finished", () => {
+  expect(() => run([{ content: "c", finish: "stop" }, { finish: "abort" }])).toThrow("ended the answer itself");
+});
+
 test.each(["abort", "error"])("an answer that ends with '%s' counts as unfinished [S5.7]", (finish) => {
   expect(() => run([{ content: "c" }, { finish }])).toThrow("ended the answer itself");
 });
@@ -156,12 +161,72 @@ test("an empty piece of a call after the finish is ignored", () => {
   expect(run([calls("{}"), end, calls(""), { toolCalls: [{ arguments: "\n" }] }]).lines.slice(-2)).toEqual([
     ...["0 call 0 {}", "0 finish tool_calls"],
   ]);
-  expect(() => run([calls("{}"), end, calls("{}")])).toThrow("after the finish");
+});
+
+test.each<[string, Partial<ChoiceDelta>[], string[]]>([
+  [
+    "every chunk",
+    [
+      { reasoning: "r", finish: "stop" },
+      { content: "a", finish: "stop" },
+      { content: "b", finish: "stop" },
+    ],
+    ["reasoning r", "content a", "content b", "finish stop"],
+  ],
+  [
+    "the role, and `length` at the end",
+    [{ finish: "stop" }, { content: "a" }, { finish: "length" }],
+    ["content a", "finish length"],
+  ],
+  [
+    "`length`, and `stop` again",
+    [{ content: "a", finish: "length" }, { finish: "stop" }],
+    ["content a", "finish length"],
+  ],
+  [
+    "`length` too early",
+    [{ content: "a", finish: "length" }, { content: "b" }, { finish: "stop" }],
+    ["content a", "content b", "finish stop"],
+  ],
+  [
+    "a text before a call",
+    [{ content: "a", finish: "stop" }, { toolCalls: [{ index: 0, id: "i", name: "f" }] }, { finish: "tool_calls" }],
+    ["content a", "call 0 i f ", "call 0 {}", "finish tool_calls"],
+  ],
+])(
+  "the text after a finish reason that came with %s is delivered, and the answer ends once [S5.7]",
+  (_name, deltas, lines) => {
+    const { lines: told, stream } = run(deltas);
+    expect(told).toEqual(["role", ...lines].map((line) => `0 ${line}`));
+    expect(stream.hasContinued).toBe(deltas.length > 2);
+  },
+);
+
+test("text of another answer after the finish is refused, unless the engine gives each chunk its own id", () => {
+  const play = (ids: readonly (string | undefined)[]) => {
+    const stream = new CanonicalStream(new Notes(), {
+      ...{ choices: 1, stopsAsToolCalls: false, callIdPrefix: "", onUnknownFinish: () => {} },
+    });
+    const deltas = [{ content: "a" }, { content: "b" }, { finish: "stop" }, { content: "c" }];
+    for (const [at, delta] of deltas.entries()) stream.take({ id: ids[at], choices: [{ index: 0, ...delta }] });
+  };
+  expect(() => play(["x", "x", "x", "y"])).toThrow("another answer after the finish");
+  for (const ids of [["x", "x", "x", "x"], ["w", "x", "y", "z"], ["x", "x", "x", undefined], []]) play(ids);
+});
+
+test("a limit ends every answer with `length` that the engine has not finished, and an only one in any case", () => {
+  const { lines, stream } = run([{ content: "a", finish: "stop" }], { choices: 3 });
+  stream.take({ choices: [{ index: 1, content: "b" }] });
+  stream.endAtLimit();
+  expect(lines.slice(-4)).toEqual(["0 finish stop", "1 finish length", "2 role", "2 finish length"]);
+  const alone = run([{ content: "a" }]);
+  alone.stream.take({ choices: [{ index: 0, content: "b", finish: "stop" }] });
+  alone.stream.endAtLimit();
+  expect(alone.lines.at(-1)).toBe("0 finish length");
 });
 
 test("an impossible order of pieces is refused", () => {
   expect(() => run([{ index: 1 }])).toThrow("not requested");
-  expect(() => run([{ finish: "stop" }, { content: "c" }])).toThrow("after the finish");
   expect(() => run([{ toolCalls: [{ index: 0, arguments: "{}" }] }])).toThrow("without a name");
 });
 

@@ -4,6 +4,7 @@ import { ApiError, invalid } from "@weiche/shared/errors.ts";
 import { lightValuesMax, scanJson } from "@weiche/shared/http/json-guard.ts";
 import type { CountRequest, EngineRefusal } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
+import { errorOf } from "../engines/dialects/refusal.ts";
 import type { NodeFault } from "@weiche/shared/node-protocol.ts";
 import { isObject, parseJson } from "@weiche/shared/json.ts";
 import type { EngineAccess } from "./engine-work.ts";
@@ -62,8 +63,7 @@ export function lateFault(engine: EngineAccess, event: unknown): EngineFault | u
 }
 
 function readEvent(engine: EngineAccess, event: unknown): EngineRefusal {
-  const error = isObject(event) && isObject(event["error"]) ? event["error"] : {};
-  const code = Number(error["code"]);
+  const code = Number(errorOf(event)["code"]);
   return engine.dialect.readRefusal(code >= 400 && code < 600 ? code : 500, event);
 }
 

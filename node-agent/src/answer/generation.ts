@@ -183,7 +183,13 @@ export class Generation implements EngineWork {
       if (isTerminated || this.#isFull) return;
     }
     // Old versions of TGI send no terminator. If the body was cut off, `read` has thrown already.
-    if (!this.#canonical.isWhole) throw new EngineFault("unfinished", "the stream ended without its terminator");
+    const isTerminated = await this.#takeAll(engine, parser.end(), usage);
+    if (!isTerminated && !this.#isFull) {
+      if (!this.#canonical.isWhole || this.#canonical.hasContinued)
+        throw new EngineFault("unfinished", "the stream ended without its terminator");
+      this.#canonical.end();
+    }
+    await this.#send(engine);
   }
 
   /** Takes events up to the terminator, or until the answer is full. Returns whether the stream was terminated. */
@@ -200,7 +206,10 @@ export class Generation implements EngineWork {
   #isTerminator(event: SseEvent): boolean {
     if (event.kind === "malformed") throw new EngineFault(malformedEvents[event.reason] ?? "bad framing", event.reason);
     if (event.kind === "comment" || event.data.trim() !== "[DONE]") return false;
-    if (this.#canonical.isWhole) return true;
+    if (this.#canonical.isWhole) {
+      this.#canonical.end();
+      return true;
+    }
     // An engine that ignores `n` does so for every client that asks for several answers.
     if (this.#canonical.wholeOfFewer !== undefined) throw answersError(this.#canonical.wholeOfFewer);
     throw new EngineFault("unfinished", "the terminator came before the end of the answer");
@@ -234,7 +243,7 @@ export class Generation implements EngineWork {
 
   #endFull(): undefined {
     this.#isFull = true;
-    this.#canonical.endAll("length");
+    this.#canonical.endAtLimit();
   }
 
   /**

@@ -50,6 +50,14 @@ test("usage in the chunk of the finish counts like usage in its own chunk", () =
   expect(usage.finished()).toEqual({ promptTokens: 10, completionTokens: 2, source: "engine" });
 });
 
+test("usage that came with a finish reason is not final if text follows", () => {
+  const early: EngineChunk = { choices: [{ index: 0, content: "x", finish: "stop" }], ...says(10, 1) };
+  expect(counted([early, word(), word()]).finished()).toEqual({
+    ...{ promptTokens: 10, completionTokens: 3, source: "counted" },
+  });
+  expect(counted([word(), early]).finished()).toEqual({ promptTokens: 10, completionTokens: 1, source: "engine" });
+});
+
 const believedPrompt = [word(0, says(10, 1)), word(0, says(10, 2)), finish()];
 const implausible: [name: string, chunk: EngineChunk | undefined][] = [
   ["a negative count", final(10, -5)],

@@ -90,6 +90,7 @@ export class UsageCount {
       if (hasText(delta)) {
         choice.pieces++;
         choice.characters += charactersOf(delta);
+        choice.isFinal = false;
         this.pieces++;
       }
       if (delta.reasoning) choice.reasoningPieces++;

@@ -139,7 +139,7 @@ test("a client that leaves 16 MiB unread delays its engine, and is cut after a m
   let before = { written, atMs: performance.now() };
   const isHeld = () => {
     if (written !== before.written) before = { written, atMs: performance.now() };
-    return performance.now() - before.atMs > 250;
+    return rig.ingress.unreadBytes > 16 << 20 && performance.now() - before.atMs > 250;
   };
   await until(isHeld, "the engine to be delayed", 30_000);
   expect(written).toBeGreaterThan(160);

@@ -25,6 +25,10 @@ const usage = usageEvent(3, 2);
 const estimatedTokens = 3;
 const good = opening + delta({}, "stop") + usage + done;
 
+const ofAnotherId = { id: "b" };
+const opened = delta({ content: "" }, null, { id: "a" });
+const bareError = (code: number) => ({ object: "error", message: "secret", type: "BadRequestError", code });
+
 function raw(...parts: (string | Buffer)[]): EngineScript {
   return (socket) => void socket.end(Buffer.concat(parts.map((part) => Buffer.from(part))));
 }
@@ -61,6 +65,7 @@ const early: [name: string, says: EngineScript | string, fault: RegExp][] = [
     event({ error: { message: "secret", type: "InternalServerError", code: 500 } }) + done,
     /engine error/,
   ],
+  ["an error without `error` around it as the first event", event(bareError(500)) + done, /engine error/],
   ["a status of 500", (socket) => respond(socket, 500, '{"error":{"message":"secret"}}'), /engine error/],
   ["no content", raw("HTTP/1.1 204 No Content\r\n\r\n"), /engine error/],
   [
@@ -93,8 +98,16 @@ const late: [name: string, rest: (socket: Socket) => void, fault: RegExp][] = [
   ["a cut chunk", (socket) => socket.end("400\r\ndata: {"), /connection lost/],
   ["an end without the terminator", endEvents, /unfinished/],
   [
-    "a finish without its end",
-    (socket) => (writeChunk(socket, delta({}, "stop").slice(0, -2)), endEvents(socket)),
+    "a finish that is cut",
+    (socket) => (writeChunk(socket, delta({}, "stop").slice(0, -3)), endEvents(socket)),
+    /unfinished/,
+  ],
+  [
+    "an end without the terminator, and finish reasons that come too early",
+    (socket) => (
+      writeChunk(socket, delta({ content: "a" }, "stop") + delta({ content: "b" }, "stop")),
+      endEvents(socket)
+    ),
     /unfinished/,
   ],
   ["a terminator without a finish", (socket) => writeChunk(socket, done), /before the end/],
@@ -117,10 +130,16 @@ const ofAnswer: typeof late = [
     /gave up/,
   ],
   ["an error event about the request", (socket) => writeChunk(socket, event({ error: { code: 400 } })), /gave up/],
+  ["an error without `error` around it", (socket) => writeChunk(socket, event(bareError(400)) + done), /gave up/],
+  ["an error in a field", (socket) => writeChunk(socket, `error: ${JSON.stringify({ code: 500 })}\n\n`), /gave up/],
   [
-    "text after the finish",
-    (socket) => writeChunk(socket, delta({}, "stop") + delta({ content: "x" }) + done),
-    /after the finish/,
+    "another answer after the finish",
+    (socket) =>
+      writeChunk(
+        socket,
+        [opened, opened, delta({}, "stop"), delta({ content: "x" }, null, ofAnotherId), done].join(""),
+      ),
+    /another answer/,
   ],
   [
     "a call without a name",
@@ -176,7 +195,13 @@ const overHttp10 = raw("HTTP/1.0 200 OK\r\ncontent-type: text/event-stream\r\n\r
 test.each<[string, EngineScript | string]>([
   ["no terminator", opening + delta({}, "stop") + usage],
   ["a terminator without its end", opening + delta({}, "stop") + usage + "data: [DONE]"],
+  ["a finish without the end of its event", opening + usage + delta({}, "stop").slice(0, -2)],
   ["lines that end with a carriage return", good.replaceAll("\n", "\r")],
+  ["lines that end in different ways", good.replaceAll("\n\n", "\r\n\n").replace("\r\n", "\r\r")],
+  ["no empty lines between the events", good.replaceAll("\n\n", "\n")],
+  ["no empty lines, and none of the last line ends", good.replaceAll("\n\n", "\r\n").trimEnd()],
+  ["a byte order mark", `\ufeff${good}`],
+  ["a finish with each event", good.replaceAll('"finish_reason":null', '"finish_reason":"stop"')],
   ["events that are null", event(null) + opening + event(null) + delta({}, "stop") + event(null) + usage + done],
   ["a body of HTTP/1.0, which ends with its connection", overHttp10],
 ])("%s: the answer is complete, and the engine's usage counts", async (_name, says) => {
@@ -198,10 +223,12 @@ test("output in one piece with a fault reaches the client that pays for it", asy
 });
 
 test("an engine that reports an error and dies from it has broken the answer, so the answer is free [A9]", async () => {
-  await using rig = await Rig.open(saying(opening));
+  await using rig = await Rig.open(saying(opening), { newsMsMax: 60_000 });
   const { stream, answer } = rig.chat({ stream: true });
-  stream.once("data", () => writeChunk(rig.engine.asked[0]!, event({ error: { code: 500 } })));
-  setTimeout(() => rig.slot.loseEngine(), 50);
+  stream.once("data", () => {
+    writeChunk(rig.engine.asked[0]!, event({ error: { code: 500 } }));
+    setTimeout(() => rig.slot.loseEngine(), 50);
+  });
   expect((await answer).ending).toBe("error");
   expect(await rig.records()).toMatchObject([{ outcome: "broken", promptTokens: 0, completionTokens: 0 }]);
 });

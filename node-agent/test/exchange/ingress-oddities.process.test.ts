@@ -112,6 +112,15 @@ const oddities: [oddity: string, events: object[]][] = [
     ],
   ],
   [
+    "a finish reason with each chunk",
+    [
+      chunk(said("", { finish_reason: "stop" })),
+      chunk(said("So", { finish_reason: "stop" })),
+      chunk(said(" 42", { finish_reason: "stop" })),
+      chunk(end),
+    ],
+  ],
+  [
     "the finish reason twice, and false before",
     [chunk(said("So", { finish_reason: false })), chunk(said(" 42", { finish_reason: "stop" })), chunk(end)],
   ],

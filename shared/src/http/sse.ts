@@ -1,7 +1,16 @@
 /**
  * Parses an engine's Server-Sent Events. The convention uses only `data:` lines and comments. Other fields of the
  * format and events without data are ignored. The parser works on bytes, because a chunk may end inside a code point.
+ *
+ * It also reads what some engines and proxies send against the format, if it has only one meaning:
+ *
+ * - Proxies that copy lines drop the empty ones. A `data:` line after a whole JSON object begins another event, because
+ *   no JSON text continues behind its end.
+ * - The last event lacks its empty line, or its line end. It counts if it is whole.
+ * - llama-server to September 2025 sends errors in a field `error`.
  */
+import { parseJson } from "../json.ts";
+
 export type SseEvent =
   | { readonly kind: "data"; readonly data: string }
   /** A comment. It only shows that the engine is alive. */
@@ -21,6 +30,8 @@ export class SseParser {
   #rest: Buffer[] = [];
   #restBytes = 0;
   #data: string | undefined;
+  /** Whether `#data` has one line. */
+  #isOneLine = false;
   /** The last chunk ended with a carriage return. A line feed at the beginning of the next chunk belongs to it. */
   #isBehindCr = false;
 
@@ -54,6 +65,14 @@ export class SseParser {
     return events;
   }
 
+  /** Returns the last event at the end of the bytes, unless its end is missing. Call it only once. */
+  end(): SseEvent[] {
+    const events: SseEvent[] = [];
+    if (this.#restBytes > 0) this.#line(this.#takeLine(Buffer.alloc(0)), events);
+    const whole = this.#data !== undefined && isWhole(this.#data) ? [{ kind: "data", data: this.#data } as const] : [];
+    return [...events.filter(({ kind }) => kind === "data"), ...whole];
+  }
+
   /** Whether the bytes so far end in the middle of an event. */
   get unfinished(): boolean {
     return this.#restBytes > 0 || this.#data !== undefined;
@@ -84,11 +103,21 @@ export class SseParser {
       events.push({ kind: "malformed", reason: "invalid UTF-8" });
       return;
     }
+    const error = text.startsWith("error:") ? text.slice(6) : undefined;
+    if (error !== undefined && isWhole(error)) return this.#add(`{"error":${error}}`, events);
     if (!text.startsWith("data:")) {
       if (!otherFields.test(text)) events.push({ kind: "malformed", reason: "a line that is no field of an event" });
       return;
     }
-    const value = text.slice(text[5] === " " ? 6 : 5);
+    this.#add(text.slice(text[5] === " " ? 6 : 5), events);
+  }
+
+  #add(value: string, events: SseEvent[]): void {
+    if (this.#data !== undefined && this.#isOneLine && isWhole(this.#data)) {
+      events.push({ kind: "data", data: this.#data });
+      this.#data = undefined;
+    }
+    this.#isOneLine = this.#data === undefined;
     this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
     if (this.#data.length > this.#eventBytesMax) events.push({ kind: "malformed", reason: "event too large" });
   }
@@ -96,3 +125,9 @@ export class SseParser {
 
 /** Fields without output. A field without a colon is empty. */
 const otherFields = /^(?:event|id|retry)(?::|$)|^data$/;
+
+/** Returns whether no further line can belong to the data: it is a JSON object, or the terminator. */
+function isWhole(data: string): boolean {
+  const text = data.trim();
+  return text === "[DONE]" || (text.startsWith("{") && text.endsWith("}") && parseJson(text) !== undefined);
+}

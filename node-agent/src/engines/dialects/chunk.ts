@@ -7,6 +7,7 @@
  * | `null`, `false`, an empty text or list in place of a value   | gateways                   | no value           |
  * | no choices or no delta; `null` in their place                | Azure, DeepInfra, gateways | no output          |
  * | an `error` that says nothing, beside a good chunk            | gateways                   | no error           |
+ * | an error without `error` around it: `"object": "error"`      | LMDeploy, MLC, older vLLM  | an error           |
  * | no `index`, or an index that counts the chunks of an answer  | gateways, TGI to 1.4       | see ChoiceIndexes  |
  * | a `message` in a choice that has no `delta`                  | servers that do not stream | the delta          |
  * | the content as a list of parts: text, thinking, references   | Mistral                    | text and reasoning |
@@ -21,10 +22,11 @@ import { isObject, type Json } from "@weiche/shared/json.ts";
 
 /** Throws an `EngineFault` if the event is not a chunk. */
 export function readConventionChunk(event: Json): EngineChunk {
-  if (isError(event["error"])) return { choices: [], error: event };
+  if (isError(event["error"]) || event["object"] === "error") return { choices: [], error: event };
+  const id = typeof event["id"] === "string" ? event["id"] : undefined;
   const choices = list(event["choices"], "choices").map(readChoice);
   const usage = isObject(event["usage"]) ? readUsage(event["usage"]) : undefined;
-  return { choices, usage, promptTokens: usage?.prompt };
+  return { id, choices, usage, promptTokens: usage?.prompt };
 }
 
 function isError(error: unknown): boolean {

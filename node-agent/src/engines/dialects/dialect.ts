@@ -98,6 +98,8 @@ export interface CompletionRequest extends GenerationRequest {
 
 /** One event of a stream. Undefined fields were not sent. */
 export interface EngineChunk {
+  /** The id of the answer, or of the chunk. */
+  readonly id?: string;
   readonly choices: readonly ChoiceDelta[];
   /** Usage as reported, unchecked. With choices, it covers the first choice so far. Without choices, it is final. */
   readonly usage?: RawUsage;

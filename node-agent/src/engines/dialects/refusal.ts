@@ -62,7 +62,7 @@ export function readConventionRefusal(status: number, body: unknown): EngineRefu
 }
 
 /** Returns the error, which is under `error` or, with SGLang and TEI, the body itself. It may be a bare string. */
-function errorOf(body: unknown): Json {
+export function errorOf(body: unknown): Json {
   if (!isObject(body)) return {};
   const error = body["error"] ?? body;
   if (typeof error === "string") return { message: error };
