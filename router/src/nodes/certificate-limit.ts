@@ -42,19 +42,31 @@ export class CertificateLimit {
 
   /** Counts a handshake. `names`: the certificate's names, separated by commas. Call `closed` for an admitted connection. */
   admit(names: string): CertificateVerdict {
-    const nowMs = this.#clock.monotonicMs();
-    const nodes = names.split(",").length;
-    const rule = { burst: handshakes.burst * nodes, leakMs: handshakes.leakMs / nodes };
-    const certificate = this.#certificates.get(names) ?? this.#remember(names, nowMs);
-    if (waitMs(certificate.begun, rule, nowMs) > 0) return "too-often";
-    certificate.begun = { level: leaked(certificate.begun, rule, nowMs) + 1, atMs: nowMs };
-    if (certificate.open >= connectionsPerNameMax * nodes) return "too-many";
+    const certificate = this.#begin(names);
+    if (!certificate) return "too-often";
+    if (certificate.open >= connectionsPerNameMax * nodesOf(names)) return "too-many";
     certificate.open++;
     return "admitted";
   }
 
+  /** Counts a further call on an open connection like a handshake. Returns whether it is admitted. */
+  admitCall(names: string): boolean {
+    return this.#begin(names) !== undefined;
+  }
+
   closed(names: string): void {
     this.#certificates.get(names)!.open--;
+  }
+
+  /** Returns undefined if the certificate begins connections and calls too often. */
+  #begin(names: string): OfCertificate | undefined {
+    const nowMs = this.#clock.monotonicMs();
+    const nodes = nodesOf(names);
+    const rule = { burst: handshakes.burst * nodes, leakMs: handshakes.leakMs / nodes };
+    const certificate = this.#certificates.get(names) ?? this.#remember(names, nowMs);
+    if (waitMs(certificate.begun, rule, nowMs) > 0) return undefined;
+    certificate.begun = { level: leaked(certificate.begun, rule, nowMs) + 1, atMs: nowMs };
+    return certificate;
   }
 
   /** Also forgets certificates without a connection whose last handshake is so long ago that it no longer counts. */
@@ -66,4 +78,8 @@ export class CertificateLimit {
     this.#certificates.set(names, certificate);
     return certificate;
   }
+}
+
+function nodesOf(names: string): number {
+  return names.split(",").length;
 }

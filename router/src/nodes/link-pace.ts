@@ -1,8 +1,11 @@
 /**
- * Bounds the share of the event loop that one agent's call uses. Each message costs work in proportion to its elements.
- * The router delays reading a call that is ahead of its rate. An agent that follows its own rules never reaches this
- * rate.
+ * Bounds the share of the event loop that the calls of agents use. Each message costs work in proportion to its
+ * elements. The router delays reading a call that is ahead of its rate, and counts the calls of each connection. An
+ * agent that follows its own rules never reaches these limits.
  */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
 import { ServerInterceptingCall, type ServerInterceptor } from "@grpc/grpc-js";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 
@@ -41,4 +44,32 @@ export function pacing(clock: Clock): ServerInterceptor {
         }),
     });
   };
+}
+
+/** gRPC shows no interceptor the calls of methods that do not exist. */
+const callBegan = "http2.server.stream.created";
+
+/** `admit` is called for each call on a connection after its first, until it returns false. */
+export function furtherCalls(admit: (socket: Socket) => boolean) {
+  const connections = new Map<string, { readonly socket: Socket; calls: number }>();
+  const began = (message: unknown) => {
+    const { session } = (message as { readonly stream: ServerHttp2Stream }).stream;
+    const key = session && !session.destroyed ? keyOf(session.socket) : "";
+    const connection = connections.get(key);
+    if (connection && ++connection.calls > 1 && !admit(connection.socket)) connections.delete(key);
+  };
+  subscribe(callBegan, began);
+  return {
+    /** Watches an accepted connection until it closes. */
+    watch(socket: Socket): void {
+      const key = keyOf(socket);
+      connections.set(key, { socket, calls: 0 });
+      socket.once("close", () => connections.get(key)?.socket === socket && connections.delete(key));
+    },
+    [Symbol.dispose]: () => unsubscribe(callBegan, began),
+  };
+}
+
+function keyOf({ remoteAddress, remotePort, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localPort}`;
 }

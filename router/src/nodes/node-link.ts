@@ -6,7 +6,7 @@ import type { NodeId } from "@weiche/shared/ids.ts";
 import type { ListenAddress } from "@weiche/shared/http/listen.ts";
 import { linkKeepAlive } from "@weiche/shared/time/silence.ts";
 import type { Attempt } from "@weiche/shared/usage-record.ts";
-import { pacing } from "./link-pace.ts";
+import { furtherCalls, pacing } from "./link-pace.ts";
 import { linkService, type Downlink, type LinkCall } from "./node-link-codec.ts";
 import { NodeLinkSession, type LinksByNode, type NodeLinkParts } from "./node-link-session.ts";
 import { crowded, openNodeListener } from "./node-listener.ts";
@@ -62,10 +62,14 @@ export async function openNodeLink(options: NodeLinkOptions) {
   });
   // Both node ports use the same listener, so that they share TLS and log refused clients.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const calls = furtherCalls((socket) => listener.admitCall(socket));
   const listener = await openNodeListener({
     ...options,
     alpn: "h2",
-    accept: (socket) => injector.injectConnection(socket),
+    accept(socket) {
+      calls.watch(socket);
+      injector.injectConnection(socket);
+    },
     onCrowd: (from) => options.events.nodeRefused("crowd", crowded, from),
     onTooMany: (reason, names, from) => options.events.nodeRefused(reason, names, from),
     onTlsRefused: (reason, from) => options.events.nodeRefused("tls", reason, from),
@@ -103,6 +107,7 @@ export async function openNodeLink(options: NodeLinkOptions) {
       for (const session of sessions) session.end("stopped");
       injector.destroy(); // sends buffered data first
       await closed;
+      calls[Symbol.dispose]();
     },
   };
 }

@@ -45,8 +45,9 @@ const handshakeMsMax = 5_000;
 const socketOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 1_000 };
 
 export async function openNodeListener(options: NodeListenerOptions) {
-  const { listen, tls, clock, accept, onTlsRefused } = options;
-  const server = tls ? createSecureServer(tls, options) : createServer(socketOptions, accept);
+  const { listen, tls, clock, accept, onTlsRefused, onTooMany } = options;
+  const limit = new CertificateLimit(clock);
+  const server = tls ? createSecureServer(tls, options, limit) : createServer(socketOptions, accept);
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
     sockets.add(socket);
@@ -62,6 +63,18 @@ export async function openNodeListener(options: NodeListenerOptions) {
   const listening = await listenOn(server, listen);
   return {
     address: { host: listen.host, port: listening.port },
+    /**
+     * Counts a further call on an accepted connection like a handshake of its certificate, or without TLS for this
+     * connection alone. Returns false if there are too many calls. The connection is then closed.
+     */
+    admitCall(socket: Socket): boolean {
+      const names = namesOf(socket);
+      if (limit.admitCall(tls ? names : `${socket.remoteAddress} ${socket.remotePort}`)) return true;
+      onTooMany("too-often", names, socket.remoteAddress ?? "");
+      // Its protocol may be reading at this moment.
+      setImmediate(() => socket.destroy());
+      return false;
+    },
     /** Stops accepting connections, and closes the remaining ones after `deadlineMs`. Resolves when all have closed. */
     async close(deadlineMs: number): Promise<void> {
       const deadline = clock.after(deadlineMs, () => sockets.forEach((socket) => socket.destroy()));
@@ -78,6 +91,11 @@ export function certificateOf(socket: unknown): X509Certificate | undefined {
   return socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
 }
 
+/** Returns the names of the client's certificate, separated by commas. */
+function namesOf(socket: Socket): string {
+  return certificateOf(socket)?.subjectAltName ?? "";
+}
+
 /** Returns whether a client may act as this node. With TLS, its certificate must name the node. */
 export function maySpeakFor(
   node: string,
@@ -89,10 +107,10 @@ export function maySpeakFor(
 
 type SecureOptions = Pick<
   NodeListenerOptions,
-  "alpn" | "clock" | "accept" | "strangers" | "onCrowd" | "onTooMany" | "handshakeMsMax"
+  "alpn" | "accept" | "strangers" | "onCrowd" | "onTooMany" | "handshakeMsMax"
 >;
 
-function createSecureServer(tls: TlsFiles, options: SecureOptions) {
+function createSecureServer(tls: TlsFiles, options: SecureOptions, limit: CertificateLimit) {
   const { alpn, strangers, onCrowd } = options;
   const server = createTlsServer({
     ...tls.current,
@@ -107,7 +125,7 @@ function createSecureServer(tls: TlsFiles, options: SecureOptions) {
     tls.onChange((material) => server.setSecureContext(material)),
   );
   const settle = strangers && limitStrangers(server, strangers, onCrowd);
-  limitCertificates(server, options, settle);
+  limitCertificates(server, limit, options, settle);
   return server;
 }
 
@@ -118,10 +136,14 @@ type Settle = (socket: Socket, isKnown: boolean) => void;
  * Accepts connections within the limits of their certificate. A client that connects too often counts as a stranger from
  * then on, so that its address is refused before the next handshake.
  */
-function limitCertificates(server: TlsServer, { clock, accept, onTooMany }: SecureOptions, settle?: Settle): void {
-  const limit = new CertificateLimit(clock);
+function limitCertificates(
+  server: TlsServer,
+  limit: CertificateLimit,
+  { accept, onTooMany }: SecureOptions,
+  settle?: Settle,
+): void {
   server.on("secureConnection", (socket) => {
-    const names = certificateOf(socket)?.subjectAltName ?? "";
+    const names = namesOf(socket);
     const verdict = limit.admit(names);
     settle?.(socket, verdict !== "too-often");
     if (verdict !== "admitted") {

@@ -2,6 +2,7 @@
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
+import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { plainJobs } from "@weiche/shared/testing/plain-jobs.ts";
 import type { UsageLedger } from "../../src/usage/usage-ledger.ts";
@@ -43,7 +44,10 @@ export class NodeLinkRig implements AsyncDisposable {
   readonly #clients: LinkClient[] = [];
 
   /** `ledger`: a real one, instead of the simulated. */
-  static async open(ledger?: UsageLedger, more: { connectionUnusedMsMax?: number } = {}): Promise<NodeLinkRig> {
+  static async open(
+    ledger?: UsageLedger,
+    more: { connectionUnusedMsMax?: number; tls?: TlsFiles } = {},
+  ): Promise<NodeLinkRig> {
     const rig = new NodeLinkRig();
     rig.link = await openNodeLink({
       ledgerName: () => "ledger",
