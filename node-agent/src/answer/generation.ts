@@ -6,8 +6,8 @@ import type { AccountId } from "@weiche/shared/ids.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { SseParser, type SseEvent } from "@weiche/shared/http/sse.ts";
 import type { Dialect, EngineChunk } from "../engines/dialects/dialect.ts";
+import { parseEvent } from "../engines/dialects/chunk.ts";
 import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
-import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
 import { RequiredCalls } from "../engines/dialects/required-calls.ts";
 import { AnswerFull } from "./collected.ts";
 import type { AnswerWriter } from "./answer-writer.ts";
@@ -310,12 +310,4 @@ function createWriter(request: PromptFacts, requestId: string, created: number):
   }
   const envelope = { id: `cmpl-${requestId}`, created, model };
   return request.stream ? completionEvents(envelope, options) : completionBody(envelope, options);
-}
-
-/** Returns null for an event without content. */
-function parseEvent(data: string): Json | null {
-  const event: unknown = parseJson(data);
-  if (event === undefined) throw new EngineFault("malformed", "an event is not valid JSON");
-  if (event !== null && !isObject(event)) throw new EngineFault("malformed", "an event is not a JSON object");
-  return event;
 }

@@ -18,7 +18,15 @@
  */
 import type { ChoiceDelta, EngineChunk, RawUsage, ToolCallPiece } from "./dialect.ts";
 import { EngineFault } from "./engine-fault.ts";
-import { isObject, type Json } from "@weiche/shared/json.ts";
+import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
+
+/** Parses the data of an event. Returns null for an event without content. Throws an `EngineFault`. */
+export function parseEvent(data: string): Json | null {
+  const event: unknown = parseJson(data);
+  if (event === undefined) throw new EngineFault("malformed", "an event is not valid JSON");
+  if (event !== null && !isObject(event)) throw new EngineFault("malformed", "an event is not a JSON object");
+  return event;
+}
 
 /** Throws an `EngineFault` if the event is not a chunk. */
 export function readConventionChunk(event: Json): EngineChunk {
