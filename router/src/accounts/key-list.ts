@@ -7,7 +7,7 @@ import { millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
-import { keyStates, type KeyState } from "./keys.ts";
+import { activeKeysMax, isLiving, keyStates, type KeyState } from "./keys.ts";
 import { plainRow } from "../rights/plain-row.ts";
 import { containing, readPage, type Page } from "../rights/list-page.ts";
 import { packageUse, type PackageUse } from "../subscriptions/package-use.ts";
@@ -17,6 +17,8 @@ interface KeyFilter {
   readonly id?: KeyId;
   readonly userId?: UserId;
   readonly state?: KeyState;
+  /** If false, revoked keys are left out. */
+  readonly revoked?: boolean;
   /** Matches this text in the name, the user's e-mail address or the last four characters. */
   readonly search?: string;
 }
@@ -71,6 +73,7 @@ export async function listKeys(
         ${totals("key", "k.id")} ${totals("user", "u.id")}
       where k.account_id = ${accountId} and (${filter.userId ?? null}::uuid is null or k.user_id = ${filter.userId ?? null})
         and (${filter.id ?? null}::uuid is null or k.id = ${filter.id ?? null})
+        and (${filter.revoked !== false} or k.revoked_at is null)
         and ${containing(filter.search, "k.name || ' ' || u.email || ' ' || k.last_four")}
     ) select * from keys where ${filter.state ?? null}::text is null or state = ${filter.state ?? null}`;
   const { rows, total } = await readPage<Row>(database, matching, page, orders[page.sort], "id");
@@ -79,6 +82,23 @@ export async function listKeys(
     binding: bindingOf(key, { used: userUsed, limit: userLimit }, use),
   }));
   return { total, items };
+}
+
+/** Counts the revoked keys, of one user if `userId` is given, and the living keys of `ownerId`. */
+export async function countKeys(
+  { kysely }: Database,
+  accountId: AccountId,
+  userId: UserId | undefined,
+  ownerId: UserId | undefined,
+  nowMs: number,
+) {
+  const { rows } = await sql<{ readonly revoked: number; readonly used: number }>`
+    select count(*) filter (where revoked_at is not null
+        and (${userId ?? null}::uuid is null or user_id = ${userId ?? null}))::integer as revoked,
+      count(*) filter (where user_id = ${ownerId ?? null}::uuid and ${isLiving(nowMs)})::integer as used
+    from api_keys where account_id = ${accountId}`.execute(kysely);
+  const { revoked, used } = rows[0]!;
+  return { revoked, own: ownerId === undefined ? null : { used, max: activeKeysMax } };
 }
 
 type StoredKey = Omit<

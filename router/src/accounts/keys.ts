@@ -159,9 +159,13 @@ export function createKeys(context: AccountsContext) {
 async function livingKeys(transaction: Transaction<Schema>, userId: UserId, nowMs: number): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*)::integer as count from api_keys
-    where user_id = ${userId} and revoked_at is null
-      and (expires_at is null or expires_at > ${instantText(nowMs)})`.execute(transaction);
+    where user_id = ${userId} and ${isLiving(nowMs)}`.execute(transaction);
   return rows[0]!.count;
+}
+
+/** SQL condition: a row of `api_keys` is neither revoked nor expired. */
+export function isLiving(nowMs: number) {
+  return sql<boolean>`(revoked_at is null and (expires_at is null or expires_at > ${instantText(nowMs)}))`;
 }
 
 /** Removes the key's name from the details for the audit log: it may name a person, and the log outlives the account. */

@@ -3,6 +3,7 @@
  * Everything that works by keyboard alone is done by keyboard.
  */
 import { spawnSync } from "node:child_process";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { hands } from "./hands.ts";
 import { chooseInMenu, goTo, press, tabTo } from "./keyboard.ts";
@@ -182,7 +183,7 @@ test("with two browsers: a key revoked in one is refused within a second, and th
   expect((await revoked).status()).toBe(200);
   await expect.poll(() => statusOf(key), { timeout: 1_000, interval: 25 }).toBe(401);
   await page.getByText("batch is revoked").waitFor();
-  await other.page.reload();
+  await other.page.goto("/keys?state=revoked");
   await other.page.getByRole("row", { name: /^batch .*revoked/ }).waitFor();
   ada.check();
   other.check();
@@ -223,3 +224,23 @@ test.each(hands)(
   },
   60_000,
 );
+
+test("the block of a new key runs as pasted, in each language without a package [H6]", async () => {
+  const { page } = ada;
+  await goTo(page, "Keys");
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.getByRole("textbox", { name: "Name" }).fill("pasted");
+  await page.keyboard.press("Enter");
+  const key = (await page.getByLabel("Key", { exact: true }).textContent())!;
+  const { WEICHE_API_KEY: _none, ...env } = process.env;
+  const cwd = join(import.meta.dirname, "../../..");
+  for (const kind of ["curl", "Node.js", "LangChain"]) {
+    await page.getByRole("tab", { name: kind }).click();
+    const block = (await page.locator(".snippet pre").textContent())!;
+    expect(block.split("\n")[0]).toBe(`export WEICHE_API_KEY='${key}'`);
+    const { stdout, status } = spawnSync("sh", ["-c", block], { encoding: "utf8", env, cwd, timeout: 60_000 });
+    expect({ kind, status, isAnswered: /\w/.test(stdout) }).toEqual({ kind, status: 0, isAnswered: true });
+  }
+  await page.getByRole("button", { name: "I have stored it" }).click();
+  ada.check();
+}, 60_000);

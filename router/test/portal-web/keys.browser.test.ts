@@ -101,6 +101,10 @@ test("a key is created, shown once, edited, regenerated and revoked by keyboard 
   expect(await secret.getByLabel("Key", { exact: true }).textContent()).not.toBe(first);
   await tabTo(page, /I have stored it/);
   await page.keyboard.press("Enter");
+  await page.getByRole("checkbox", { name: "Show revoked (1)" }).waitFor();
+  expect(await page.getByRole("cell", { name: "replaced by a new one" }).count()).toBe(0);
+  await tabTo(page, /Show revoked/);
+  await page.keyboard.press("Space");
   await page.getByRole("cell", { name: "replaced by a new one" }).waitFor();
   await menu("Revoke");
   await page.getByRole("dialog", { name: "Revoke nightly?" }).waitFor();
@@ -155,6 +159,54 @@ test("an Owner can make a key for another user of the account, an Admin only for
   his.check();
 });
 
+test("a person with 25 keys sees why there is no further one, and gets room by revoking several at once [H6]", async () => {
+  const dan = await portal.newUser(ada, "member");
+  for (let n = 1; n <= 25; n++) await portal.accounts.keys.create(dan.id, { name: `key ${n}` });
+  await using tab = await openTab(browser, portal.origin, { cookie: dan.cookie });
+  const { page } = tab;
+  await page.goto("/keys");
+  await page.getByText("You use 25 of 25 keys. Revoke one to create another.").waitFor();
+  const create = page.getByRole("button", { name: "Create key" });
+  await create.press("Enter");
+  await create.click({ force: true });
+  expect(await page.getByRole("dialog").count()).toBe(0);
+  for (const name of [/^Select key 9$/, /^Select key 10$/]) {
+    await tabTo(page, name);
+    await page.keyboard.press("Space");
+  }
+  await page.getByText("2 keys selected").waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  await page.getByRole("button", { name: "Select all 25" }).click();
+  await page.getByText("25 keys selected").waitFor();
+  await page.getByRole("button", { name: "Clear selection" }).click();
+  await page.getByRole("checkbox", { name: "Select key 9", exact: true }).click();
+  await page.getByRole("checkbox", { name: "Select key 25", exact: true }).click();
+  await page.getByRole("button", { name: "Revoke selected" }).click();
+  const dialog = page.getByRole("dialog", { name: "Revoke 2 keys?" });
+  expect(await dialog.getByRole("listitem").locator("strong").allTextContents()).toEqual(["key 9", "key 25"]);
+  expect(await axeFindings(page)).toEqual([]);
+  // The second one fails once. The dialog stays, and names what is left.
+  const seen = new Set<string>();
+  await page.route("**/api/keys/*/revoke", async (route, request) => {
+    const isSecond = seen.size === 1 && !seen.has(request.url());
+    seen.add(request.url());
+    if (isSecond) return await route.fulfill({ status: 500, json: { error: { message: "broken", code: "internal" } } });
+    return await route.continue();
+  });
+  await page.keyboard.type("2");
+  await page.keyboard.press("Enter");
+  await dialog.getByRole("alert").waitFor();
+  const left = () => dialog.getByRole("listitem").locator("strong").allTextContents();
+  await expect.poll(left).toEqual(["key 25"]);
+  await page.keyboard.press("Enter");
+  await page.getByText("2 keys are revoked").waitFor();
+  await page.getByText("You use 23 of 25 keys.").waitFor();
+  expect(await page.getByRole("row", { name: /^key (9|25) / }).count()).toBe(0);
+  await create.click();
+  await page.getByRole("dialog", { name: "Create key" }).waitFor();
+  tab.check();
+});
+
 test("the list is searched, filtered and sorted by the server, and its address keeps the state", async () => {
   await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
   const { page } = tab;
@@ -173,7 +225,7 @@ test("the list is searched, filtered and sorted by the server, and its address k
   await page.getByRole("combobox", { name: "State" }).selectOption("user-blocked");
   await page.getByRole("heading", { name: "No key matches" }).waitFor();
   await page.getByRole("button", { name: "Show all keys" }).click();
-  await page.getByRole("button", { name: "Used / limit" }).click();
+  await page.getByRole("button", { name: "Used this period / limit" }).click();
   await expect.poll(() => page.url()).toContain("sort=used&order=desc");
   tab.check();
 });

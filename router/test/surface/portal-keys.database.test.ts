@@ -88,6 +88,21 @@ describe("keys", () => {
     expect(listed).toEqual(["7", "a20", "a100", "key", "Key 9", "key 9b", "key 10", "key 010 x"]);
   });
 
+  test("that are revoked are left out on request and counted, and each caller gets the count of their own living keys", async () => {
+    const [first] = [await newKey(portal, ben, "ci"), await newKey(portal, ben, "cd"), await newKey(portal, cleo, "x")];
+    await portal.accounts.keys.revoke(first.id);
+    const listed = async (who: Person, query = "") => {
+      const { items, total, revoked, own } = (await portal.get(`/keys?sort=name${query}`, who)).json;
+      return [items.map(({ name }: { name: string }) => name), total, revoked, own];
+    };
+    const [none, one] = [0, 1].map((used) => ({ used, max: 25 }));
+    expect(await listed(ada)).toEqual([["cd", "ci", "x"], 3, 1, none]);
+    expect(await listed(ada, "&revoked=false")).toEqual([["cd", "x"], 2, 1, none]);
+    expect(await listed(ben, "&revoked=false")).toEqual([["cd"], 1, 1, one]);
+    expect(await listed(ben, `&userId=${cleo.id}`)).toEqual([[], 0, 1, one]);
+    expect(await listed(await portal.newUser(ada, "member"))).toEqual([[], 0, 0, none]);
+  });
+
   test("are searched, sorted and counted by the server", async () => {
     const names = Array.from({ length: 25 }, (_, n) => `key ${String(n).padStart(2, "0")}`);
     for (const name of names) await newKey(portal, ben, name);

@@ -1,5 +1,5 @@
 /** Asks the user to type a thing's name before it is destroyed. */
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import { TextField } from "./field.tsx";
 import { FormDialog, type Change } from "./form.tsx";
 
@@ -15,9 +15,11 @@ interface ConfirmByNameProps {
   readonly change: Change;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
+  /** What is destroyed, if the name does not say it. */
+  readonly children?: ReactNode;
 }
 
-export function ConfirmByName({ name, texts, change, onConfirm, onClose }: ConfirmByNameProps) {
+export function ConfirmByName({ name, texts, change, onConfirm, onClose, children }: ConfirmByNameProps) {
   const [typed, setTyped] = useState("");
   return (
     <FormDialog
@@ -30,6 +32,7 @@ export function ConfirmByName({ name, texts, change, onConfirm, onClose }: Confi
       onClose={onClose}
     >
       <p>{texts.lead}</p>
+      {children}
       <TextField
         label={texts.confirm(name)}
         value={typed}

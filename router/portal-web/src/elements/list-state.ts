@@ -44,7 +44,9 @@ export function useListState(): ListState {
     search: get("search"),
     sort: get("sort"),
     order: order === "asc" || order === "desc" ? order : undefined,
-    isFiltered: [...params.keys()].some((name) => !["page", "before", "sort", "order", "regenerate"].includes(name)),
+    isFiltered: [...params.keys()].some(
+      (name) => !["page", "before", "sort", "order", "regenerate", "revoked"].includes(name),
+    ),
   };
 }
 

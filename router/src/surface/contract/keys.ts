@@ -1,6 +1,7 @@
 /** Routes of API keys: members see and change their own, Admins see and revoke all, Owners and the operator do everything. */
 import { Type } from "typebox";
 import {
+  count,
   creditLimit,
   credits,
   id,
@@ -88,8 +89,17 @@ export const keysContract = {
     query: pageQuery(Type.Enum(["name", "user", "state", "used", "lastUsed", "created", "expires"]), {
       state: Type.Optional(state),
       userId: Type.Optional(id),
+      revoked: Type.Optional(Type.Boolean({ description: "If false, revoked keys are left out. Defaults to true." })),
     }),
-    reply: pageOf(key),
+    reply: pageOf(key, {
+      revoked: Type.Integer({ minimum: 0, description: "Revoked keys that the caller may see, whatever the filters." }),
+      own: orNull(
+        object(
+          { used: count, max: count },
+          { description: "The caller's keys that are neither revoked nor expired. null for the operator." },
+        ),
+      ),
+    }),
   },
   showKey: {
     summary: "Show a key",

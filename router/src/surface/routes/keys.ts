@@ -1,7 +1,7 @@
 /** Handlers of API keys. Members see their own keys, all others the account's. */
 import { asId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import type { Session } from "../../sign-in/sessions.ts";
-import { listKeys } from "../../accounts/key-list.ts";
+import { countKeys, listKeys } from "../../accounts/key-list.ts";
 import type { KeyView, KeyWish } from "../../accounts/keys.ts";
 import { found, RequestError } from "../../rights/request-error.ts";
 import { readInstant } from "../server/query.ts";
@@ -26,14 +26,13 @@ export function keysHandlers({ accounts, database, clock, models }: HandlerDeps)
     async listKeys({ session, accountId, query }) {
       const { page, pageSize, ...window } = pageWindow(query);
       const { sort = "name", order = "asc", userId, ...wish } = query;
-      const filter = {
-        ...wish,
-        userId: userId === undefined ? undefined : asId<UserId>(userId),
-        ...visibleTo(session),
-      };
-      if (userId !== undefined && filter.userId !== userId) return { items: [], total: 0, page, pageSize };
-      const list = await listKeys(database, accountId, filter, { ...window, sort, order }, clock.now());
-      return { ...list, page, pageSize };
+      const visible = visibleTo(session);
+      const filter = { ...wish, userId: userId === undefined ? undefined : asId<UserId>(userId), ...visible };
+      const nowMs = clock.now();
+      const counts = await countKeys(database, accountId, visible.userId, session?.user.id, nowMs);
+      if (userId !== undefined && filter.userId !== userId) return { items: [], total: 0, page, pageSize, ...counts };
+      const list = await listKeys(database, accountId, filter, { ...window, sort, order }, nowMs);
+      return { ...list, page, pageSize, ...counts };
     },
     showKey: (call) => one(call, call.params.id),
     async createKey({ session, body, origin }) {

@@ -36,6 +36,16 @@ const answer = await chat.invoke([
   { role: "user", content: "What is 'Weiche'?" },`);
 });
 
+test("with a new key, the code is for a terminal and sets the key first", () => {
+  const pasted = (kind: Parameters<typeof snippetOf>[0]) => snippetOf(kind, { ...facts, apiKey: "sk-weiche-1" }).code;
+  const first = "export WEICHE_API_KEY='sk-weiche-1'\n";
+  expect(pasted("curl")).toBe(first + codeOf("curl"));
+  expect(pasted("settings")).toBe(first + codeOf("settings"));
+  expect(pasted("python")).toBe(`${first}python3 - <<'END'\n${codeOf("python")}\nEND`);
+  for (const kind of ["node", "langchain"] as const)
+    expect(pasted(kind)).toBe(`${first}node --input-type=module <<'END'\n${codeOf(kind)}\nEND`);
+});
+
 test("one question takes one line, and no effort is sent that nobody chose", () => {
   expect(codeOf("python")).toContain(`    messages=[{"role": "user", "content": "Say hello in one sentence."}],\n)`);
   expect(codeOf("langchain")).toContain(`await chat.invoke("Say hello in one sentence.")`);

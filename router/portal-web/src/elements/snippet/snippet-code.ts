@@ -21,6 +21,8 @@ interface SnippetFacts {
   readonly apiUrl: string;
   readonly model: string;
   readonly request?: SnippetRequest;
+  /** If given, the code is for a terminal and sets the key first. Otherwise the key must be in the environment. */
+  readonly apiKey?: string;
 }
 
 interface SnippetText {
@@ -31,7 +33,21 @@ interface SnippetText {
 
 export function snippetOf(kind: SnippetKind, facts: SnippetFacts): SnippetText {
   const { request = { messages: [{ role: "user", content: "Say hello in one sentence." }] } } = facts;
-  return writers[kind](baseOf(facts), facts.model, request);
+  const { install, code } = writers[kind](baseOf(facts), facts.model, request);
+  return { install, code: facts.apiKey === undefined ? code : inTerminal(kind, code, facts.apiKey) };
+}
+
+/** Programs that read their code from the terminal. */
+const interpreters: Partial<Record<SnippetKind, string>> = {
+  python: "python3 -",
+  node: "node --input-type=module",
+  langchain: "node --input-type=module",
+};
+
+function inTerminal(kind: SnippetKind, code: string, apiKey: string): string {
+  const interpreter = interpreters[kind];
+  const run = interpreter === undefined ? code : `${interpreter} <<'END'\n${code}\nEND`;
+  return `export ${keyVariable}=${shell(apiKey)}\n${run}`;
 }
 
 /** By default, LangChain for Python sends another model's token ids instead of texts. */

@@ -10,6 +10,8 @@ interface SnippetProps {
   readonly model: string;
   /** The request in the code. Defaults to an example. */
   readonly request?: SnippetRequest;
+  /** A new key, to be set by the code itself. */
+  readonly apiKey?: string;
 }
 
 export function Snippet(props: SnippetProps) {

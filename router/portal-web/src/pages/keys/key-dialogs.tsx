@@ -1,6 +1,7 @@
 /** The dialogs of the keys page: create, edit, regenerate, revoke. */
 import { useState } from "react";
 import type { Answer } from "../../api/client.ts";
+import { queryClient } from "../../api/hooks.ts";
 import { useChange } from "../../api/queries.ts";
 import { ConfirmByName } from "../../elements/confirm-by-name.tsx";
 import { FormDialog, useDone } from "../../elements/form.tsx";
@@ -14,7 +15,8 @@ export type ListedKey = Answer<"listKeys">["items"][number];
 
 export type KeyWish =
   | { readonly kind: "create" }
-  | { readonly kind: "edit" | "regenerate" | "revoke"; readonly key: ListedKey };
+  | { readonly kind: "edit" | "regenerate" | "revoke"; readonly key: ListedKey }
+  | { readonly kind: "revoke-several"; readonly keys: readonly ListedKey[] };
 
 interface DialogProps {
   readonly onClose: () => void;
@@ -30,6 +32,8 @@ export function KeyDialog({ wish, onClose }: DialogProps & { readonly wish: KeyW
       return <RegenerateKey listed={wish.key} onClose={onClose} />;
     case "revoke":
       return <RevokeKey listed={wish.key} onClose={onClose} />;
+    case "revoke-several":
+      return <RevokeKeys keys={wish.keys} onClose={onClose} />;
   }
 }
 
@@ -100,5 +104,47 @@ function RevokeKey({ listed, onClose }: DialogProps & { readonly listed: ListedK
       onConfirm={() => revoke.mutate({ params: { id: listed.id } }, done(t.keys.revoked(listed.name)))}
       onClose={onClose}
     />
+  );
+}
+
+/** Revokes one after the other. After a failure, the names that stay are those of the keys that still work. */
+function RevokeKeys({ keys, onClose }: DialogProps & { readonly keys: readonly ListedKey[] }) {
+  const { t, format } = useTexts();
+  const done = useDone(onClose);
+  const revoke = useChange("revokeKey");
+  const [left, setLeft] = useState(keys);
+  const [isPending, setPending] = useState(false);
+  const revokeAll = async () => {
+    setPending(true);
+    let revoked = 0;
+    try {
+      for (const { id } of left) {
+        await revoke.mutateAsync({ params: { id } });
+        revoked++;
+      }
+    } catch {
+      // The dialog shows the error of the change.
+    }
+    await queryClient.invalidateQueries({ queryKey: ["listKeys"] });
+    setPending(false);
+    if (revoked === left.length) done(t.keys.revokedSeveral(format.number(keys.length))).onSuccess();
+    else setLeft(left.slice(revoked));
+  };
+  return (
+    <ConfirmByName
+      name={String(keys.length)}
+      texts={t.keys.revokeSeveralDialog}
+      change={{ isPending, error: revoke.error }}
+      onConfirm={() => void revokeAll()}
+      onClose={onClose}
+    >
+      <ul className="named">
+        {left.map(({ id, name, lastFour, userEmail }) => (
+          <li key={id}>
+            <strong>{name}</strong> <code className="soft">…{lastFour}</code> <span className="soft">{userEmail}</span>
+          </li>
+        ))}
+      </ul>
+    </ConfirmByName>
   );
 }

@@ -34,7 +34,7 @@ export function SecretDialog({ value, allowedModels, onStored }: SecretDialogPro
       {model && (
         <>
           <h3>{t.keys.secret.use}</h3>
-          <Snippet apiUrl={apiUrl} model={model} />
+          <Snippet apiUrl={apiUrl} model={model} apiKey={value} />
         </>
       )}
       <div className="actions end">
