@@ -32,9 +32,7 @@ export function transition(slot: Slot, event: SlotEvent, nowMs: number): readonl
   if ("epoch" in event && event.epoch !== currentEpoch(slot.state)) return [slot, []];
   const effects: SlotEffect[] = [];
   const beganMs = slot.state.kind === "stopping" ? slot.state.beganMs : nowMs;
-  // The timer may be late. Waiters whose time is over take no place in a queue from a request that comes meanwhile.
-  const current = move.withoutExpired(slot, nowMs, effects);
-  const after = settle(apply(current, event, nowMs, effects), beganMs, nowMs, effects);
+  const after = settle(apply(slot, event, nowMs, effects), beganMs, nowMs, effects);
   return [after, effects];
 }
 
@@ -79,8 +77,9 @@ function apply(slot: Slot, event: SlotEvent, nowMs: number, effects: SlotEffect[
   }
 }
 
-/** Handles deadlines of the state that have passed, admits waiters, and begins the next switch. */
-function settle(slot: Slot, beganMs: number, nowMs: number, effects: SlotEffect[]): Slot {
+/** Handles deadlines that have passed, admits waiters, and begins the next switch. */
+function settle(before: Slot, beganMs: number, nowMs: number, effects: SlotEffect[]): Slot {
+  const slot = move.withoutExpired(before, nowMs, effects);
   const { state } = slot;
   switch (state.kind) {
     case "adopting":
@@ -113,11 +112,13 @@ function settle(slot: Slot, beganMs: number, nowMs: number, effects: SlotEffect[
 
 /** A request that is not refused waits. `settle` finds out whether a place is free. */
 function request(
-  slot: Slot,
+  before: Slot,
   { ticket, model, account, answers, leftMs = Infinity }: Extract<SlotEvent, { kind: "request" }>,
   nowMs: number,
   effects: SlotEffect[],
 ): Slot {
+  // The timer may be late. Waiters whose time is over take no place of the queue.
+  const slot = move.withoutExpired(before, nowMs, effects);
   const waiter: Waiter = { ticket, model, account, answers, sinceMs: nowMs };
   const { state } = slot;
   const refused = (refusal: RefusalKind, estimateMs: number, turnMs?: number) => {
