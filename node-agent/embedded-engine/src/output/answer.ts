@@ -8,25 +8,28 @@ import type { OutputEvent } from "./output-event.ts";
 import { OutputParser, type OutputFormat } from "./output-parser.ts";
 import { invalid } from "../request/request-error.ts";
 
-export interface AnswerPlan {
+interface RenderedPrompt {
   readonly promptTokens: readonly Token[];
+  readonly format: OutputFormat;
+  /** Applies after the end of the reasoning. */
+  readonly grammar: LlamaGrammar | undefined;
+}
+
+export interface AnswerPlan extends RenderedPrompt {
   readonly cacheSalt: string | undefined;
   /** If undefined, the context is the limit. */
   readonly maxTokens: number | undefined;
   readonly ignoresEnd: boolean;
   readonly sampling: Sampling;
   readonly seed: number;
-  readonly format: OutputFormat;
-  /** Applies after the end of the reasoning. */
-  readonly grammar: LlamaGrammar | undefined;
   /** The number of alternatives to show of each token. If undefined, no log probabilities. */
   readonly logprobs: number | undefined;
 }
 
 /** Returns a plan for each requested answer, with its own seed. `randomSeed` applies if the request has none. */
 export function plansOf(
-  request: GenerationRequest & Partial<Pick<AnswerPlan, "logprobs">>,
-  prompt: AnswerPlan,
+  request: GenerationRequest & { readonly logprobs?: number | undefined },
+  prompt: RenderedPrompt,
   randomSeed: number,
 ): AnswerPlan[] {
   const { cacheSalt, maxTokens, ignoresEnd, sampling, logprobs, choices } = request;
