@@ -64,7 +64,7 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
   const nodes = await openNodes(core, storage, self);
   ops.serveNodes(nodes.metrics);
   const api = await openApi(core, storage, limits, nodes);
-  const subscriptions = createSubscriptions({ database: storage.database, clock });
+  const subscriptions = createSubscriptions({ database: storage.database, clock }, config.invoices);
   const evaluator = createEvaluator(storage.database, clock, subscriptions, core.events, catalogue);
   startUpkeep(core, storage, evaluator);
   const certificates = { api: api.tls, nodes: nodes.tls, ops: ops.tls };

@@ -82,7 +82,7 @@ export async function openSurface(
     opened.use(core.job("notice-mails", noticeMailsEveryMs, mailDue));
   }
   const people = { database, clock, portalUrl: portal.url, audits: events };
-  const accounts = createAccounts(people);
+  const accounts = createAccounts({ ...people, invoices: config.invoices });
   const { registration } = config;
   const throttle = createLoginThrottle(database, clock);
   const identity = createIdentity({ ...people, hashing, throttle, registration, mail, events });

@@ -7,6 +7,7 @@ import "./styles/base.css";
 import "./styles/elements.css";
 import "./styles/overlays.css";
 import "./styles/lists.css";
+import "./styles/invoices.css";
 import "./styles/package.css";
 import "./styles/pages.css";
 import "./styles/chat.css";

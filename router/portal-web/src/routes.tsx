@@ -38,6 +38,10 @@ export const signedInRoutes: readonly SignedInRoute[] = [
     ...{ name: "package", icon: "package", needs: "showPackage" },
   },
   {
+    ...pageRoute("/invoices", () => import("./pages/invoices/invoices-page.tsx")),
+    ...{ name: "invoices", icon: "invoices", needs: "listInvoices" },
+  },
+  {
     ...pageRoute("/users", () => import("./pages/users/users-page.tsx")),
     ...{ name: "users", icon: "users", needs: "listUsers" },
   },

@@ -12,12 +12,13 @@ import { found } from "../rights/request-error.ts";
 import { requireRight } from "../rights/rights.ts";
 import { attemptsAbout } from "../sign-in/attempt-rules.ts";
 import { endPackage } from "../subscriptions/subscription-change.ts";
+import { issueInvoices } from "../subscriptions/invoices/issue-invoices.ts";
 import { freeDeletedAddress } from "./users.ts";
 
 const deletedName = "deleted";
 
 export function createAccountLife(context: AccountsContext) {
-  const { database, clock } = context;
+  const { database, clock, invoices } = context;
 
   return {
     rename: (id: AccountId, name: string) =>
@@ -42,7 +43,8 @@ export function createAccountLife(context: AccountsContext) {
 
     /**
      * Deletes an account for good: removes addresses, names, credentials, sessions, links, notices and counted attempts,
-     * revokes its keys and ends its package now. Usage, invoices and audit log stay. Returns the counts from before.
+     * revokes its keys and ends its package now. Usage, invoices and audit log stay. The last period's invoice is issued
+     * now, with the name and address. Returns the counts from before.
      */
     delete: (id: AccountId) =>
       change(id, "account.delete", async (transaction) => {
@@ -52,6 +54,8 @@ export function createAccountLife(context: AccountsContext) {
         await forgetUsers(transaction, id, clock.now());
         await transaction.deleteFrom("notices").where("accountId", "=", id).execute();
         await endPackage(transaction, id, clock.now());
+        if (invoices) await issueInvoices(transaction, id, invoices, clock.now(), Infinity);
+        await transaction.deleteFrom("billingDetails").where("accountId", "=", id).execute();
         const deleted = { name: deletedName, deletedAt: instantText(clock.now()), nextChargeAt: null };
         await transaction.updateTable("accounts").set(deleted).where("id", "=", id).execute();
         return counts;
@@ -90,6 +94,8 @@ async function summary(kysely: Pick<Transaction<Schema>, "getExecutor">, id: Acc
     stays: {
       invoiceLines: number("invoiceLines"),
       invoicedCents: number("invoicedCents"),
+      invoices: number("invoices"),
+      withoutInvoiceCents: number("withoutInvoiceCents"),
       requests: number("requests"),
       auditEntries: number("auditEntries"),
     },
@@ -105,6 +111,9 @@ const counted = {
   notices: "select count(*) from notices n where n.account_id = a.id",
   invoiceLines: "select count(*) from invoice_lines i where i.account_id = a.id",
   invoicedCents: "select coalesce(sum(i.amount_cents), 0) from invoice_lines i where i.account_id = a.id",
+  invoices: "select count(*) from invoices i where i.account_id = a.id",
+  withoutInvoiceCents:
+    "select coalesce(sum(i.amount_cents), 0) from invoice_lines i where i.account_id = a.id and i.invoice_number is null",
   requests: `select coalesce(sum(t.requests), 0)::bigint from usage_totals t where t.account_id = a.id and t.scope = 'account'`,
   auditEntries: "select count(*) from audit_log l where l.account_id = a.id",
 } as const;

@@ -9,6 +9,8 @@ import { createAccountLife } from "./account-life.ts";
 import { createKeys } from "./keys.ts";
 import { plainRow } from "../rights/plain-row.ts";
 import { found, RequestError } from "../rights/request-error.ts";
+import { createBillingDetails } from "../subscriptions/invoices/billing-details.ts";
+import { createInvoices } from "../subscriptions/invoices/invoices.ts";
 import { readPackages } from "../subscriptions/packages.ts";
 import { packageNamed, toTerm, viewSubscription, type SubscriptionView } from "../subscriptions/subscription.ts";
 import { changePackage, createSubscriptions, euros } from "../subscriptions/subscriptions.ts";
@@ -68,7 +70,7 @@ function partsOf(context: AccountsContext) {
     );
   }
 
-  const subscriptions = createSubscriptions(context);
+  const subscriptions = createSubscriptions(context, context.invoices);
 
   async function requirePrice(packageName: string, agreedCents: number): Promise<void> {
     const { dueCents } = await subscriptions.previewFirst(packageName);
@@ -80,6 +82,8 @@ function partsOf(context: AccountsContext) {
     users: createUsers(context),
     keys: createKeys(context),
     subscriptions,
+    invoices: createInvoices(context, context.invoices),
+    billing: createBillingDetails(context),
     life: createAccountLife(context),
 
     /** Creates an account, invites its Owner, and orders a package if one is named. */

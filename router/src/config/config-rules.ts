@@ -11,6 +11,7 @@ import { holdsPassword, withPassword } from "@weiche/shared/files/private-file.t
 import { checkOpsReach } from "@weiche/shared/program/ops-access.ts";
 import { hostUrls, withOneHost } from "./database-url.ts";
 import type { RawRouter } from "./config-schema.ts";
+import { invoiceMistakes } from "./invoice-settings.ts";
 import { parseStore } from "./store-address.ts";
 
 /** The variables that override the listeners in the file. */
@@ -104,6 +105,7 @@ export function* contradictions(raw: RawRouter): Iterable<Finding> {
     else yield* whatFails([key, "url"], () => withOneHost(url, (one) => withPassword(one, "password", key)));
   }
   yield* storeMistakes(raw);
+  if (raw.invoices) yield* invoiceMistakes(raw.invoices);
 }
 
 /** Finds mistakes in the settings of the limit store. */

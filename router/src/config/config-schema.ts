@@ -5,6 +5,7 @@
  */
 import { opsSchema } from "@weiche/shared/program/ops-access.ts";
 import { Type, type Static, type TSchema } from "typebox";
+import { invoicesSchema } from "./invoice-settings.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -203,6 +204,7 @@ export const routerSchema = Type.Object(
     }),
     limits,
     smtp: Type.Optional(smtp),
+    invoices: Type.Optional(invoicesSchema),
     requestSeconds: Type.Number({
       minimum: 1,
       default: 600,

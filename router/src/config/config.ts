@@ -14,6 +14,7 @@ import type { PackageEntry } from "@weiche/shared/packages.ts";
 import { withOneHost } from "./database-url.ts";
 import { exposures, passwordsIn, readListen, storeMistakes } from "./config-rules.ts";
 import { routerSchema, type RawRouter } from "./config-schema.ts";
+import { invoiceMistakes, toInvoiceSettings } from "./invoice-settings.ts";
 import { parseStore, type StoreAddress } from "./store-address.ts";
 
 export type RouterConfig = ReturnType<typeof toConfig>;
@@ -32,7 +33,8 @@ export function loadRouterConfig(file: string, env: NodeJS.ProcessEnv): RouterCo
   for (const key of ["database", "smtp"] as const)
     if (raw[key]?.passwordFile !== undefined && !raw[key].url)
       throw new StartError(`${file}: ${key}.passwordFile needs ${key}.url`);
-  for (const [, message] of storeMistakes(raw)) throw new StartError(`${file}: ${message}`);
+  for (const [, message] of [...storeMistakes(raw), ...(raw.invoices ? invoiceMistakes(raw.invoices) : [])])
+    throw new StartError(`${file}: ${message}`);
   const config = toConfig(raw, dirname(resolve(file)), env);
   for (const [, message] of exposures(raw, config.listen)) throw new StartError(`${file}: ${message}`);
   return config;
@@ -100,6 +102,8 @@ function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
     registration: raw.portal.registration,
     /** If undefined, links are shown to the person who makes them. The URL may contain a password. */
     smtp: raw.smtp && { url: fullUrl("smtp", raw.smtp.url, raw.smtp.passwordFile, baseDir), from: raw.smtp.from },
+    /** If undefined, no invoices are issued. */
+    invoices: raw.invoices && toInvoiceSettings(raw.invoices),
     catalogueFile: catalogueFileOf(raw, baseDir),
     /** If undefined, the embedded server is used. */
     databaseUrl: databaseUrlOf(raw, baseDir),

@@ -3,6 +3,7 @@ import type { ColumnType } from "kysely";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import type { ModelStatus } from "@weiche/shared/catalogue.ts";
 import type { Millicredits } from "@weiche/shared/credits.ts";
+import type { Seller } from "../config/invoice-settings.ts";
 
 export type Language = "de" | "en";
 export type Theme = "light" | "dark";
@@ -26,6 +27,21 @@ export type NoticeKind =
 type Instant = ColumnType<Temporal.Instant, string, string>;
 type InstantOrNull = ColumnType<Temporal.Instant | null, string | null | undefined, string | null>;
 type Defaulted<T> = ColumnType<T, T | undefined, T>;
+
+/** Sent as JSON text. */
+type JsonOf<T> = ColumnType<T, string, never>;
+
+/** The receiver of an account's invoices. */
+export interface BillingDetails {
+  readonly name: string;
+  readonly street: string;
+  readonly postalCode: string;
+  readonly city: string;
+  /** Two letters, such as DE. */
+  readonly country: string;
+  readonly vatId: string | null;
+  readonly email: string | null;
+}
 
 export interface Schema {
   readonly accounts: {
@@ -175,7 +191,27 @@ export interface Schema {
     periodDays: number;
     amountCents: number;
     createdAt: Instant;
+    /** null until the line's invoice is issued. */
+    invoiceNumber: ColumnType<string | null, string | null | undefined, string>;
   };
+  readonly invoices: {
+    number: string;
+    year: number;
+    position: number;
+    accountId: AccountId;
+    periodStart: Instant;
+    periodEnd: Instant;
+    issuedAt: Instant;
+    seller: JsonOf<Seller>;
+    buyer: JsonOf<BillingDetails>;
+    netCents: number;
+    vatHundredths: number;
+    vatCents: number;
+    note: string | null;
+  };
+  /** One row: the newest invoice. */
+  readonly invoiceNumbers: { year: number; position: number; issuedAt: Instant };
+  readonly billingDetails: BillingDetails & { accountId: AccountId };
   readonly notices: {
     id: ColumnType<string, never, never>;
     accountId: AccountId;

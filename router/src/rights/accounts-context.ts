@@ -1,5 +1,6 @@
 /** Dependencies of all functions that read or change accounts. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { InvoiceSettings } from "../config/invoice-settings.ts";
 import type { Database } from "../db/database.ts";
 import type { AuditEvents } from "./audit-entry.ts";
 
@@ -15,6 +16,8 @@ export interface ActingContext {
 export interface AccountsContext extends ActingContext {
   /** Base URL of one-time links. */
   readonly portalUrl: string;
+  /** If undefined, no invoices are issued. */
+  readonly invoices?: InvoiceSettings | undefined;
 }
 
 export interface Origin {

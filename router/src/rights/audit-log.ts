@@ -14,7 +14,7 @@ import { operator, type ActingContext } from "./accounts-context.ts";
 import { RequestError } from "./request-error.ts";
 
 type AuditAction =
-  | `account.${"create" | "rename" | "block" | "unblock" | "delete"}`
+  | `account.${"create" | "rename" | "billing" | "block" | "unblock" | "delete"}`
   | `user.${"create" | "update" | "block" | "unblock" | "delete"}`
   | `user.${"invite" | "withdraw" | "join" | "change-password" | "reset-link" | "reset-password" | "totp-on" | "totp-off"}`
   | `session.${"start" | "end" | "end-all"}`

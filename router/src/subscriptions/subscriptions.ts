@@ -5,10 +5,12 @@
 import { hash, randomBytes } from "node:crypto";
 import type { Selectable, Transaction } from "kysely";
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
+import type { InvoiceSettings } from "../config/invoice-settings.ts";
 import { inTransaction, instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import type { ActingContext } from "../rights/accounts-context.ts";
 import { audited } from "../rights/audit-log.ts";
+import { issueDueInvoices } from "./invoices/issue-invoices.ts";
 import { offeredTo, readPackages, termsAt, type PackageBook } from "./packages.ts";
 import { RequestError } from "../rights/request-error.ts";
 import { plainRow } from "../rights/plain-row.ts";
@@ -42,7 +44,8 @@ interface SubscriptionWish {
 
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
-export function createSubscriptions(context: ActingContext) {
+/** `settings`: if undefined, no invoices are issued. */
+export function createSubscriptions(context: ActingContext, settings?: InvoiceSettings) {
   const { database, clock } = context;
   const { kysely } = database;
 
@@ -102,6 +105,9 @@ export function createSubscriptions(context: ActingContext) {
       if (failures.length > 0) throw failures[0];
       return rows.length;
     },
+
+    /** Issues the invoices of periods that have ended. Returns their number. Any router may call it at any time. */
+    issueInvoices: () => issueDueInvoices(context, settings),
   };
 }
 

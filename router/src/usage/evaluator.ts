@@ -14,6 +14,8 @@ import { accountsToEvaluate, evaluateAccount } from "./evaluate-account.ts";
 export interface Evaluation {
   /** Accounts with a due charge for a new period. */
   readonly charged: number;
+  /** Issued invoices. */
+  readonly invoiced: number;
   /** Accounts that were evaluated: near or beyond a limit, or blocked. */
   readonly accounts: number;
   /** Accounts, users and keys that were blocked or unblocked. */
@@ -43,6 +45,10 @@ export function createEvaluator(
         failures.push(error); // limits must be evaluated nevertheless
         return 0;
       });
+      const invoiced = await subscriptions.issueInvoices().catch((error: unknown) => {
+        failures.push(error);
+        return 0;
+      });
       const accounts = await accountsToEvaluate(pool, clock.now());
       let [changed, notices] = [0, 0];
       for (const id of accounts)
@@ -59,7 +65,7 @@ export function createEvaluator(
         notices += await announceCatalogue(database, file, clock.now());
       }
       if (failures.length > 0) throw failures[0];
-      const evaluation = { charged, accounts: accounts.length, changed, notices };
+      const evaluation = { charged, invoiced, accounts: accounts.length, changed, notices };
       events.creditsEvaluated(evaluation);
       return evaluation;
     },

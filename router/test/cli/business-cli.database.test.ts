@@ -69,7 +69,7 @@ test("an operator tries, orders, downgrades and cancels packages, and finds each
   expect(await json("subscription", "invoice", "--account", id)).toMatchObject([
     { reason: "package", package: "Business", amountCents: 12_900 },
   ]);
-  expect(await json("credits", "evaluate")).toEqual({ charged: 0, accounts: 0, changed: 0, notices: 0 });
+  expect(await json("credits", "evaluate")).toEqual({ charged: 0, invoiced: 0, accounts: 0, changed: 0, notices: 0 });
 
   const audit = await json<{ action: string; result: string }[]>("audit", "--account", id, "--limit", "3");
   expect(audit.map(({ action }) => action)).toEqual([
@@ -199,7 +199,7 @@ test("an operator renames, blocks, unblocks and deletes an account by its name, 
   expect([asked.code, asked.out]).toEqual([1, ""]);
   expect(asked.error).toBe(`New Life (${id})
 would be deleted: 1 users with their addresses and sign-ins, 0 sessions, 1 invitations, 0 notices, the names of the account and its keys; 1 keys are revoked, the package ends
-would be kept: 1 invoice lines of 35.00 EUR net, usage totals of 0 requests, 5 entries of the audit log
+would be kept: 0 invoices with name and address, 1 invoice lines of 35.00 EUR net (35.00 EUR without an invoice yet), usage totals of 0 requests, 5 entries of the audit log
 weiche: nothing was deleted: add --yes to delete the account permanently
 `);
   const done = await weiche("account", "delete", "New Life", "--yes");

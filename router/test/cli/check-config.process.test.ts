@@ -46,6 +46,25 @@ test("check-config accepts a router.yaml with a valid certificate, key, authorit
   expect(await check(path)).toMatchObject({ code: 0, lines: ["router.yaml is fine", "catalogue.yaml is fine"] });
 });
 
+test("check-config names each missing or wrong part of the operator's data for invoices", async () => {
+  const seller =
+    '  seller: { name: "Weiche Betriebs GmbH", address: ["Musterweg 1", "10115 Berlin"], vatId: DE123456789 }';
+  const fine = write(["invoices:", "  since: 2027-01-01", seller, "  vat: { percent: 19 }"]);
+  expect(await check(fine)).toMatchObject({ code: 0, lines: ["router.yaml is fine", "catalogue.yaml is fine"] });
+  const partly = await check(write(["invoices:", "  numberPrefix: 'a/b'", "  seller: { name: A }"]));
+  expect(partly.code).toBe(1);
+  for (const what of ["invoices.since", "invoices.vat", "invoices.seller.address", "invoices.numberPrefix"])
+    expect(partly.said).toContain(what);
+  const wrong = await check(
+    write(["invoices:", "  since: 2027-02-30", "  seller: { name: A, address: [B] }", "  vat: { percent: 0 }"]),
+  );
+  expect(wrong.lines.slice(0, 3)).toEqual([
+    "router.yaml:3: invoices.since 2027-02-30 is no day: write it like 2027-01-31",
+    "router.yaml:4: invoices.seller needs vatId or taxNumber: an invoice without either is not valid",
+    "router.yaml:5: invoices.vat.note is missing: a rate of 0 needs the reason for it",
+  ]);
+});
+
 test("check-config reports every mistake of the file and its catalogue with its line, and exits with 1", async () => {
   writeFileSync(join(folder, "catalogue.yaml"), "- id: x\n  category: languge\n");
   const path = write([

@@ -41,6 +41,7 @@ test("weiche status shows version, listeners, database, nodes and the remaining 
     listeners: whole.router.listen,
     database: { server: "configured", answerMs: expect.any(Number) as number },
     otherRouters: 0,
+    invoices: { since: null },
     nodes: { live: 0, known: 0 },
     certificates: [
       expect.objectContaining({ use: "nodes", file: "cert", path: join(folder, "ca/router-router1.example.pem") }),

@@ -18,6 +18,8 @@ const token = "a".repeat(43);
 export const entrances = ["/", "/forgotten", "/registration", "/invitation", `/invitation#${token}`, `/reset#${token}`];
 /** Pages for Owners and Admins. */
 const managingPages = ["/users", "/audit"];
+/** Pages for Owners. */
+const ownersPages = ["/invoices"];
 
 const frameCalls = ["GET /api/session", "GET /api/notices"];
 
@@ -67,7 +69,8 @@ export async function startVisited(): Promise<Visited> {
 
 /** Returns the pages that a role may use. */
 export function pagesOf(role: keyof PersonOfEachRole): readonly string[] {
-  return role === "member" ? openPages : [...openPages, ...managingPages];
+  if (role === "member") return openPages;
+  return [...openPages, ...managingPages, ...(role === "owner" ? ownersPages : [])];
 }
 
 /** Answers to a page instead of its data: none, a failure, a refusal. */

@@ -55,6 +55,8 @@ export const operatorsOwn = [
   "evaluateCredits",
   "listSetAside",
   "traceUsage",
+  "listIssuedInvoices",
+  "listWaitingInvoices",
   "listNodes",
   "showNode",
   "setMaintenance",
@@ -86,6 +88,7 @@ export const operatorsToo = [
   ...["listKeys", "showKey", "createKey", "updateKey", "regenerateKey", "revokeKey"],
   ...["showCredits", "showUsage", "showRefusals", "listNotices", "listAudit"],
   ...["showPackage", "quotePackage", "changePackage", "listInvoiceLines"],
+  ...["showInvoice", "showBilling", "setBilling"],
 ];
 
 /** Routes for people. */
@@ -207,6 +210,16 @@ export const expectations: Readonly<Record<keyof PortalContract, Expected>> = {
   quotePackage: { may: "O", own: "201", ask: () => ({ body: { action: "cancel" } }) },
   changePackage: { may: "O", own: "409 price_changed", ask: () => ({ body: { action: "cancel", quoteId } }) },
   listInvoiceLines: { may: "OAM", own: "200" },
+  listInvoices: { may: "O", own: "200" },
+  showInvoice: { may: "O", own: "404 404", foreign: "404 404", ask: ({ user: id }) => ({ id }) },
+  showBilling: { may: "O", own: "200" },
+  setBilling: {
+    may: "O",
+    own: "200",
+    ask: () => ({
+      body: { name: "A", street: "B 1", postalCode: "1", city: "C", country: "DE", vatId: null, email: null },
+    }),
+  },
   listAudit: { may: "OA", own: "200", foreign: "200", ask: (ids) => ({ query: `actor=${ids.user}` }) },
   exportAudit: { may: "OA", own: "200", foreign: "200", ask: (ids) => ({ query: `object=${ids.key}` }) },
 };

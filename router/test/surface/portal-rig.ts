@@ -11,6 +11,7 @@ import { RecentRequests } from "../../src/api/recent-requests.ts";
 import { createLoginThrottle } from "../../src/sign-in/login-throttle.ts";
 import { createSessions, startSession } from "../../src/sign-in/sessions.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
+import type { InvoiceSettings } from "../../src/config/invoice-settings.ts";
 import { inTransaction, type Database } from "../../src/db/database.ts";
 import type { Role } from "../../src/db/schema.ts";
 import { cookieName } from "../../src/surface/server/session-cookie.ts";
@@ -70,6 +71,8 @@ interface PortalParts {
   readonly handlers?: Handlers<Contract>;
   /** If undefined, the portal sends no mail. */
   readonly mail?: Pick<Mail, "send">;
+  /** If undefined, no invoices are issued. */
+  readonly invoices?: InvoiceSettings;
   /** If undefined, registration is closed. */
   readonly registration?: "open" | "closed";
 }
@@ -84,12 +87,13 @@ export async function startPortal({
   parts = () => ({}),
   handlers: givenHandlers,
   registration = "closed",
+  invoices,
   mail,
   ...more
 }: Partial<PortalDeps> & PortalParts = {}): Promise<PortalRig> {
   await using opened = new AsyncDisposableStack();
   const database = given ?? (await opened.use(await testDatabases()).newDatabase());
-  const accounts = createAccounts({ database, clock, portalUrl: "https://portal.example" });
+  const accounts = createAccounts({ database, clock, portalUrl: "https://portal.example", invoices });
   const sessions = createSessions(database, clock);
   const failures: unknown[] = [];
   const apiUrl = "https://api.example/<x>";
@@ -128,7 +132,7 @@ export async function startPortal({
     chat: () => Promise.reject(new Error("no API behind this portal")),
     fleet: { details: () => [], wishes: noWishes, place: () => ({ refused: "no_node_available" }), nowMs: () => 0 },
     reloadCatalogue: () => Promise.resolve(),
-    evaluator: { evaluate: () => Promise.resolve({ charged: 0, accounts: 0, changed: 0, notices: 0 }) },
+    evaluator: { evaluate: () => Promise.resolve({ charged: 0, invoiced: 0, accounts: 0, changed: 0, notices: 0 }) },
     ...parts(database),
   });
   const portal = opened.use(

@@ -4,6 +4,7 @@ import { audit } from "./de/audit.ts";
 import { changes } from "./de/changes.ts";
 import { chat } from "./de/chat.ts";
 import { credits } from "./de/credits.ts";
+import { invoices } from "./de/invoices.ts";
 import { keys } from "./de/keys.ts";
 import { models } from "./de/models.ts";
 import { notices } from "./de/notices.ts";
@@ -24,6 +25,7 @@ export const de: Messages = {
   changes,
   chat,
   credits,
+  invoices,
   keys,
   models,
   notices,

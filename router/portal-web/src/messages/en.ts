@@ -4,6 +4,7 @@ import { audit } from "./en/audit.ts";
 import { changes } from "./en/changes.ts";
 import { chat } from "./en/chat.ts";
 import { credits } from "./en/credits.ts";
+import { invoices } from "./en/invoices.ts";
 import { keys } from "./en/keys.ts";
 import { models } from "./en/models.ts";
 import { notices } from "./en/notices.ts";
@@ -23,6 +24,7 @@ export const en = {
   changes,
   chat,
   credits,
+  invoices,
   keys,
   models,
   notices,

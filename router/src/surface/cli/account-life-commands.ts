@@ -45,7 +45,8 @@ function deletionText({ goes, stays }: Deletion, when: "would" | "did"): string 
   return [
     `${go}: ${goes.users} users with their addresses and sign-ins, ${goes.sessions} sessions, ${goes.invitations} invitations,` +
       ` ${goes.notices} notices, the names of the account and its keys; ${goes.keys} keys are revoked, the package ends`,
-    `${stay}: ${stays.invoiceLines} invoice lines of ${euros(stays.invoicedCents)} net, usage totals of ${stays.requests} requests,` +
+    `${stay}: ${stays.invoices} invoices with name and address, ${stays.invoiceLines} invoice lines of ${euros(stays.invoicedCents)} net` +
+      ` (${euros(stays.withoutInvoiceCents)} without an invoice yet), usage totals of ${stays.requests} requests,` +
       ` ${stays.auditEntries} entries of the audit log`,
   ].join("\n");
 }

@@ -15,6 +15,7 @@ import { itemText, listText } from "./cli-text.ts";
 import type { Actions } from "./actions.ts";
 import { askRouter, type Ask } from "./client.ts";
 import { addCreditsCommands } from "./credits-commands.ts";
+import { addInvoiceCommands } from "./invoices/invoice-commands.ts";
 import { addKeyCommands } from "./key-commands.ts";
 import { addNodeCommands } from "./node-commands.ts";
 import { addRequestCommands } from "./requests/request-commands.ts";
@@ -80,6 +81,10 @@ export function createProgram(env: NodeJS.ProcessEnv, terminal: Terminal = proce
   addKeyCommands(program.command("key").description("Manage API keys."), actions);
   addSubscriptionCommands(
     program.command("subscription").description("Show and change an account's package."),
+    actions,
+  );
+  addInvoiceCommands(
+    program.command("invoices").description("List, show and export invoices, and set billing addresses."),
     actions,
   );
   addCreditsCommands(program.command("credits").description("Compare usage with quotas and limits."), actions);

@@ -15,7 +15,7 @@ export function addCreditsCommands(credits: Command, { ask, print, printItem }: 
     });
   credits
     .command("evaluate")
-    .description("Evaluate quotas and limits now and write due invoice lines.")
+    .description("Evaluate quotas and limits now, and write due invoice lines and invoices.")
     .action(async () => printItem(await ask("evaluateCredits")));
 }
 

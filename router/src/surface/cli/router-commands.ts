@@ -49,12 +49,18 @@ function routerText(router: Answer<"showRouter">, width?: number): string {
     database: `${database.server}, ${answers}`,
     "limit store": limitStoreText(limitStore),
     "other routers": otherRouters,
+    invoices: invoicesText(router.invoices),
     nodes: `${nodes.live} of ${nodes.known} live`,
     log: logLevelText(log),
   });
   if (certificates.length === 0) return `${facts}\ncertificates   none: no listener uses TLS`;
   const shown = certificates.map((each) => ({ ...each, is: certificateWord(each.daysLeft) }));
   return `${facts}\n\n${listText(shown, ["use", "path", "expiresAt", "daysLeft", "is"], width)}`;
+}
+
+function invoicesText({ since }: Answer<"showRouter">["invoices"]): string {
+  if (since === null) return "none: router.yaml has no `invoices`, so accounts see net lines without a number";
+  return `for periods that end on ${since} or later`;
 }
 
 function limitStoreText(store: Answer<"showRouter">["limitStore"]): string {

@@ -33,8 +33,15 @@ const deletion = {
     { description: "Users with their addresses, usable keys, and the names of the account and all its keys." },
   ),
   stays: object(
-    { invoiceLines: count, invoicedCents: cents, requests: count, auditEntries: count },
-    { description: "These records contain no names or addresses." },
+    {
+      invoiceLines: count,
+      invoicedCents: cents,
+      invoices: count,
+      withoutInvoiceCents: cents,
+      requests: count,
+      auditEntries: count,
+    },
+    { description: "Only issued invoices contain names and addresses. Others contain none." },
   ),
 };
 

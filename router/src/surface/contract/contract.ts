@@ -11,6 +11,7 @@ import { chatContract } from "./chat.ts";
 import { consoleContract } from "./console.ts";
 import { invitationsContract, profileContract, signInContract } from "./identity.ts";
 import { keysContract } from "./keys.ts";
+import { invoicesContract } from "./invoices.ts";
 import { packageContract } from "./package.ts";
 import { modelsContract } from "./models.ts";
 import { nodesContract } from "./nodes.ts";
@@ -36,6 +37,7 @@ const terms = {
   ...serviceContract,
   ...chatContract,
   ...packageContract,
+  ...invoicesContract,
   ...auditContract,
   ...accountsContract,
   ...nodesContract,

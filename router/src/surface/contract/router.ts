@@ -43,6 +43,13 @@ export const routerContract = {
         ),
       ),
       otherRouters: Type.Integer({ minimum: 0, description: "Number of other routers that share the database." }),
+      invoices: object(
+        { since: orNull(Type.String()) },
+        {
+          description:
+            "The first day on which a period may end to get an invoice. null without `invoices` in router.yaml.",
+        },
+      ),
       nodes: object({ live: count, known: count }),
       certificates: Type.Array(
         object({

@@ -166,9 +166,9 @@ export const usageContract = {
     }),
   },
   evaluateCredits: {
-    summary: "Evaluate quotas and limits now and write due invoice lines",
+    summary: "Evaluate quotas and limits now and write due invoice lines and invoices",
     may: ["operator"],
-    reply: object({ charged: count, accounts: count, changed: count, notices: count }),
+    reply: object({ charged: count, invoiced: count, accounts: count, changed: count, notices: count }),
   },
   listSetAside: {
     summary: "List usage records that were set aside and billed to nobody, newest first",

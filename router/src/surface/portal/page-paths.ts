@@ -6,6 +6,7 @@ export const pagePaths = [
   "/usage",
   "/requests",
   "/package",
+  "/invoices",
   "/audit",
   "/models",
   "/changes",

@@ -8,11 +8,12 @@ import { auditHandlers } from "./audit.ts";
 import { chatHandlers } from "./chat.ts";
 import { consoleHandlers } from "./console.ts";
 import { identityHandlers } from "./identity.ts";
+import { invoicesHandlers } from "./billing/invoices.ts";
 import { keysHandlers } from "./keys.ts";
 import { modelsHandlers } from "./models.ts";
 import { nodesHandlers } from "./nodes.ts";
 import { noticesHandlers } from "./notices.ts";
-import { packageHandlers } from "./package.ts";
+import { packageHandlers } from "./billing/package.ts";
 import { requestsHandlers } from "./requests.ts";
 import { routerHandlers } from "./router.ts";
 import { serviceHandlers } from "./service.ts";
@@ -28,6 +29,7 @@ export function createHandlers(parts: Omit<HandlerDeps, "exports">): Handlers<Co
     ...usersHandlers(deps),
     ...keysHandlers(deps),
     ...packageHandlers(deps),
+    ...invoicesHandlers(deps),
     ...auditHandlers(deps),
     ...usageHandlers(deps),
     ...noticesHandlers(deps),

@@ -13,7 +13,7 @@ import type { HandlerDeps } from "./handler-deps.ts";
 const databaseMsMax = 2_000;
 
 export function routerHandlers(deps: HandlerDeps): Handlers<typeof routerContract> {
-  const { logLevel, overview, clock, database, fleet } = deps;
+  const { logLevel, overview, clock, database, fleet, accounts } = deps;
   return {
     async showRouter() {
       const nodes = fleet.details();
@@ -24,6 +24,7 @@ export function routerHandlers(deps: HandlerDeps): Handlers<typeof routerContrac
         database: { server: overview.databaseServer, answerMs: await answerMsOf(database, clock) },
         limitStore: viewStore(overview.limitStore),
         otherRouters: overview.routers.others(),
+        invoices: { since: accounts.invoices.since },
         nodes: { live: nodes.filter((node) => nodeState(node) === "live").length, known: nodes.length },
         certificates: certificateFiles(overview.certificates, clock.now()),
         log: logLevel.state,

@@ -78,7 +78,8 @@ function wishOf(session: Session | undefined, query: Part<typeof usageContract.e
   };
 }
 
-function checkDays({ from, to }: { readonly from?: string; readonly to?: string }): void {
+/** Refuses days that do not exist, and a span that ends before it begins. */
+export function checkDays({ from, to }: { readonly from?: string; readonly to?: string }): void {
   for (const [param, text] of Object.entries({ from, to }))
     if (text !== undefined && !isDay(text)) throw malformed(param, `there is no day ${text}`);
   if (from !== undefined && to !== undefined && from > to)

@@ -41,6 +41,7 @@ export const shell: Shape<typeof english> = {
     usage: "Verbrauch",
     requests: "Anfragen",
     package: "Paket",
+    invoices: "Rechnungen",
     users: "Benutzer",
     models: "Modelle",
     chat: "Test-Chat",

@@ -38,6 +38,7 @@ export const shell = {
     usage: "Usage",
     requests: "Requests",
     package: "Package",
+    invoices: "Invoices",
     users: "Users",
     models: "Models",
     chat: "Test chat",
