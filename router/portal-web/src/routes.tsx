@@ -46,6 +46,10 @@ export const signedInRoutes: readonly SignedInRoute[] = [
     ...{ name: "users", icon: "users", needs: "listUsers" },
   },
   {
+    ...pageRoute("/settings", () => import("./pages/settings/settings-page.tsx")),
+    ...{ name: "settings", icon: "settings", needs: "showOwnAccount" },
+  },
+  {
     ...pageRoute("/audit", () => import("./pages/audit/audit-page.tsx")),
     ...{ name: "audit", icon: "audit", needs: "listAudit" },
   },

@@ -1,5 +1,5 @@
 /**
- * Renames, blocks and deletes accounts for the operator. A trigger of the database announces each change of an account to
+ * Renames, blocks and deletes accounts. Owners may rename and delete their own, and the operator may do everything. A trigger of the database announces each change of an account to
  * the key caches of all routers.
  */
 import { sql, type Transaction } from "kysely";
@@ -17,13 +17,18 @@ import { freeDeletedAddress } from "./users.ts";
 
 const deletedName = "deleted";
 
+const isOwner: Parameters<typeof requireRight>[3] = ({ role }) => role === "owner";
+
 export function createAccountLife(context: AccountsContext) {
   const { database, clock, invoices } = context;
 
   return {
     rename: (id: AccountId, name: string) =>
-      change(id, "account.rename", (transaction) =>
-        transaction.updateTable("accounts").set({ name: name.trim() }).where("id", "=", id).execute(),
+      change(
+        id,
+        "account.rename",
+        (transaction) => transaction.updateTable("accounts").set({ name: name.trim() }).where("id", "=", id).execute(),
+        isOwner,
       ),
 
     /**
@@ -47,19 +52,24 @@ export function createAccountLife(context: AccountsContext) {
      * now, with the name and address. Returns the counts from before.
      */
     delete: (id: AccountId) =>
-      change(id, "account.delete", async (transaction) => {
-        const counts = await summary(transaction, id);
-        await deleteSignIns(transaction, id);
-        await revokeKeys(transaction, id, clock.now());
-        await forgetUsers(transaction, id, clock.now());
-        await transaction.deleteFrom("notices").where("accountId", "=", id).execute();
-        await endPackage(transaction, id, clock.now());
-        if (invoices) await issueInvoices(transaction, id, invoices, clock.now(), Infinity);
-        await transaction.deleteFrom("billingDetails").where("accountId", "=", id).execute();
-        const deleted = { name: deletedName, deletedAt: instantText(clock.now()), nextChargeAt: null };
-        await transaction.updateTable("accounts").set(deleted).where("id", "=", id).execute();
-        return counts;
-      }),
+      change(
+        id,
+        "account.delete",
+        async (transaction) => {
+          const counts = await summary(transaction, id);
+          await deleteSignIns(transaction, id);
+          await revokeKeys(transaction, id, clock.now());
+          await forgetUsers(transaction, id, clock.now());
+          await transaction.deleteFrom("notices").where("accountId", "=", id).execute();
+          await endPackage(transaction, id, clock.now());
+          if (invoices) await issueInvoices(transaction, id, invoices, clock.now(), Infinity);
+          await transaction.deleteFrom("billingDetails").where("accountId", "=", id).execute();
+          const deleted = { name: deletedName, deletedAt: instantText(clock.now()), nextChargeAt: null };
+          await transaction.updateTable("accounts").set(deleted).where("id", "=", id).execute();
+          return counts;
+        },
+        isOwner,
+      ),
   };
 
   /** Runs `work` with the account's row locked, so that no user is added meanwhile. */
@@ -67,11 +77,12 @@ export function createAccountLife(context: AccountsContext) {
     id: AccountId,
     action: Deed["action"],
     work: (transaction: Transaction<Schema>) => Promise<T>,
+    may: Parameters<typeof requireRight>[3] = () => false,
   ): Promise<T> {
     return audited(context, { action, on: { kind: "account", id } }, async (transaction) => {
       const account = transaction.selectFrom("accounts").select("id").where("id", "=", id);
       found(await account.where("deletedAt", "is", null).forUpdate().executeTakeFirst(), "account", id);
-      await requireRight(context, transaction, { kind: "account", id, accountId: id }, () => false);
+      await requireRight(context, transaction, { kind: "account", id, accountId: id }, may);
       return work(transaction);
     });
   }
@@ -156,6 +167,7 @@ async function forgetUsers(transaction: Transaction<Schema>, id: AccountId, nowM
       .updateTable("users")
       .set({
         email: await freeDeletedAddress(transaction, asId<UserId>(user.id)),
+        name: null,
         blocked: true,
         deletedAt: instantText(nowMs),
         language: null,

@@ -18,6 +18,7 @@ export function createProfile({ kysely }: Database, sendsMail: boolean) {
       .leftJoin("credentials as c", "c.userId", "u.id")
       .select([
         "u.email",
+        "u.name",
         "u.role",
         "u.language",
         "u.theme",
@@ -49,9 +50,21 @@ export function createProfile({ kysely }: Database, sendsMail: boolean) {
     /** null restores the default: the browser's language, the system's theme. */
     async update(
       userId: UserId,
-      wish: { language?: Language | null; theme?: Theme | null; checklistHidden?: true; mailsOff?: MailTopic[] },
+      wish: {
+        name?: string | null;
+        language?: Language | null;
+        theme?: Theme | null;
+        checklistHidden?: true;
+        mailsOff?: MailTopic[];
+      },
     ) {
-      if (Object.keys(wish).length > 0) await kysely.updateTable("users").set(wish).where("id", "=", userId).execute();
+      const name = typeof wish.name === "string" ? wish.name.trim() || null : wish.name;
+      if (Object.keys(wish).length > 0)
+        await kysely
+          .updateTable("users")
+          .set({ ...wish, name })
+          .where("id", "=", userId)
+          .execute();
       return show(userId);
     },
   };

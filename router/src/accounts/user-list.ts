@@ -17,7 +17,7 @@ interface UserFilter {
   readonly id?: UserId;
   readonly role?: Role;
   readonly state?: UserState;
-  /** Matches this text in the e-mail address. */
+  /** Matches this text in the name or e-mail address. */
   readonly search?: string;
 }
 
@@ -42,7 +42,7 @@ export async function listUsers(
   const now = sql`${instantText(nowMs)}::timestamptz`;
   const matching = sql`
     with people as (
-      select u.id, u.email, u.role,
+      select u.id, u.email, u.name, u.role,
         case when u.blocked then 'blocked' when c.password is not null then 'active'
           when i.expires_at > ${now} and i.withdrawn_at is null and i.used_at is null then 'invited'
           else 'uninvited' end as state,
@@ -61,7 +61,7 @@ export async function listUsers(
       where u.account_id = ${accountId} and u.deleted_at is null
         and (${filter.id ?? null}::uuid is null or u.id = ${filter.id ?? null})
         and (${filter.role ?? null}::text is null or u.role = ${filter.role ?? null})
-        and ${containing(filter.search, "u.email")}
+        and ${containing(filter.search, "concat_ws(' ', u.name, u.email)")}
     ) select * from people where ${filter.state ?? null}::text is null or state = ${filter.state ?? null}`;
   const { rows, total } = await readPage<Row>(database, matching, page, orders[page.sort], "id");
   return { total, items: rows.map(plainRow) };

@@ -97,7 +97,7 @@ export function createUsers(context: AccountsContext) {
           await transaction.deleteFrom(table).where("userId", "=", id).execute();
         const keys = transaction.updateTable("apiKeys").set({ revokedAt: deletedAt }).where("userId", "=", id);
         await keys.where("revokedAt", "is", null).execute();
-        return { blocked: true, deletedAt, email: await freeDeletedAddress(transaction, id) };
+        return { blocked: true, deletedAt, name: null, email: await freeDeletedAddress(transaction, id) };
       }),
   };
 

@@ -58,6 +58,8 @@ export interface Schema {
     id: UserId;
     accountId: AccountId;
     email: string;
+    /** What the person calls themselves. */
+    name: string | null;
     role: Role;
     blocked: Defaulted<boolean>;
     allowedModels: string[] | null;

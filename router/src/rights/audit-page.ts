@@ -82,7 +82,7 @@ function newest(accountId: AccountId, filter: AuditFilter, limit: number | null)
 function matching(accountId: AccountId, filter: AuditFilter, searchedMax: number | null) {
   const { actor = null, object = null, action = null, search } = filter;
   return sql`
-    select l.*, a.email as actor_name, coalesce(u.email, k.name) as object_name
+    select l.*, ${personText("a")} as actor_name, coalesce(${personText("u")}, k.name) as object_name
     from (${newest(accountId, filter, searchedMax)}) l
       left join users a on a.id = case when l.actor ~ '^[0-9a-f-]{36}$' then l.actor::uuid end and a.account_id = l.account_id and a.deleted_at is null
       left join users u on u.id = ${idIn("user")} and u.account_id = l.account_id and u.deleted_at is null
@@ -90,7 +90,12 @@ function matching(accountId: AccountId, filter: AuditFilter, searchedMax: number
     where (${actor}::text is null or l.actor = ${actor})
       and (${object}::text is null or split_part(l.object, ' ', 2) = ${object})
       and (${action}::text is null or l.action = ${action})
-      and ${containing(search, "concat_ws(' ', l.actor, a.email, u.email, k.name, l.action, l.result, l.source)")}`;
+      and ${containing(search, "concat_ws(' ', l.actor, a.name, a.email, u.name, u.email, k.name, l.action, l.result, l.source)")}`;
+}
+
+/** SQL for what a user is called: the e-mail address, after the name if there is one. */
+function personText(table: "a" | "u") {
+  return sql.raw(`coalesce(${table}.name || ' (' || ${table}.email || ')', ${table}.email)`);
 }
 
 /** SQL for the id of an entry's object if it is of this kind, else null. The cast to uuid lets the join use the index. */

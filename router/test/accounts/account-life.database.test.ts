@@ -187,12 +187,17 @@ describe("a deleted account", () => {
     expect(await rig.newAccount(email)).not.toMatchObject({ accountId }); // the address is free again
   });
 
-  test("can be deleted, blocked and renamed by the operator only", async () => {
-    const { life } = rig.accounts.as({ actor: userId, source: "192.0.2.7" });
+  test("can be blocked by the operator only, and deleted and renamed also by its Owners", async () => {
+    const { id } = await rig.accounts.users.create({ accountId, email: address("admin"), role: "admin" });
+    const by = (actor: string) => rig.accounts.as({ actor, source: "192.0.2.7" }).life;
     const forbidden = "forbidden: your role does not allow this";
-    expect(await refusal(life.delete(accountId))).toBe(forbidden);
-    expect(await refusal(life.setBlocked(accountId, true))).toBe(forbidden);
-    expect(await refusal(life.rename(accountId, "mine"))).toBe(forbidden);
+    for (const actor of [id, userId]) expect(await refusal(by(actor).setBlocked(accountId, true))).toBe(forbidden);
+    expect(await refusal(by(id).delete(accountId))).toBe(forbidden);
+    expect(await refusal(by(id).rename(accountId, "mine"))).toBe(forbidden);
+    await by(userId).rename(accountId, "mine");
+    expect(await rig.accounts.show(accountId)).toMatchObject({ name: "mine" });
+    await by(userId).delete(accountId);
+    expect(await rig.accounts.show(accountId)).toMatchObject({ name: "deleted" });
   });
 });
 

@@ -27,12 +27,13 @@ test("a role's navigation has only its pages, and addresses of other pages are n
     "Package",
     "Invoices",
     "Users",
+    "Settings",
     "Audit log",
     "First call",
     "Help",
   ];
   expect(await names(people.owner)).toEqual(all);
-  const ofOwners = ["Invoices"];
+  const ofOwners = ["Invoices", "Settings"];
   const without = (hidden: readonly string[]) => all.filter((name) => !hidden.includes(name));
   expect(await names(people.admin)).toEqual(without(ofOwners));
   expect(await names(people.member)).toEqual(without([...ofOwners, "Users", "Audit log"]));

@@ -19,7 +19,7 @@ export const entrances = ["/", "/forgotten", "/registration", "/invitation", `/i
 /** Pages for Owners and Admins. */
 const managingPages = ["/users", "/audit"];
 /** Pages for Owners. */
-const ownersPages = ["/invoices"];
+const ownersPages = ["/invoices", "/settings"];
 
 const frameCalls = ["GET /api/session", "GET /api/notices"];
 

@@ -118,6 +118,7 @@ const guesses: Readonly<Record<string, Guess>> = {
   setUpTotp: () => ["/totp/set-up", proof, ada],
   confirmTotp: () => ["/totp/confirm", { code: "000000" }, ada],
   turnTotpOff: () => ["/totp/off", proof, ada],
+  closeAccount: () => ["/account/closing", { name: "ACME", ...proof }, ada],
 };
 
 const secrets = ["password", "code", "token"];

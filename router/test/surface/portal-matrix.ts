@@ -220,6 +220,9 @@ export const expectations: Readonly<Record<keyof PortalContract, Expected>> = {
       body: { name: "A", street: "B 1", postalCode: "1", city: "C", country: "DE", vatId: null, email: null },
     }),
   },
+  showOwnAccount: { may: "O", own: "200" },
+  renameOwnAccount: { may: "O", own: "200", ask: () => ({ body: { name: "New name" } }) },
+  closeAccount: { may: "O", own: "400 400", ask: () => ({ body: { name: "not the name", ...proof } }) },
   listAudit: { may: "OA", own: "200", foreign: "200", ask: (ids) => ({ query: `actor=${ids.user}` }) },
   exportAudit: { may: "OA", own: "200", foreign: "200", ask: (ids) => ({ query: `object=${ids.key}` }) },
 };

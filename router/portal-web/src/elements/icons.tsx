@@ -6,6 +6,7 @@ const paths = {
   usage: "M4 20V10M10 20V4M16 20v-8M21 20H3",
   requests: "M4 6h16M4 12h11M4 18h16M18.5 12h1.5",
   package: "M4 8l8-4 8 4v8l-8 4-8-4zM4 8l8 4 8-4M12 12v8",
+  settings: "M4 7h10M18 7h2M4 17h2M10 17h10M16 5v4M8 15v4",
   invoices: "M6 3h12v18l-3-2-3 2-3-2-3 2zM9 8h6M9 12h6",
   users:
     "M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM3 20c0-3.3 2.7-6 6-6s6 2.7 6 6M16 4.5a3.5 3.5 0 0 1 0 6M18 14.5c1.8.9 3 2.9 3 5.5",

@@ -12,6 +12,7 @@ import { overview } from "./de/overview.ts";
 import { packages } from "./de/package.ts";
 import { problems } from "./de/problems.ts";
 import { requests } from "./de/requests.ts";
+import { settings } from "./de/settings.ts";
 import { shell } from "./de/shell.ts";
 import { signIn } from "./de/sign-in.ts";
 import { start } from "./de/start.ts";
@@ -33,6 +34,7 @@ export const de: Messages = {
   packages,
   problems,
   requests,
+  settings,
   shell,
   signIn,
   start,

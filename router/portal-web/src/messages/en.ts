@@ -12,6 +12,7 @@ import { overview } from "./en/overview.ts";
 import { packages } from "./en/package.ts";
 import { problems } from "./en/problems.ts";
 import { requests } from "./en/requests.ts";
+import { settings } from "./en/settings.ts";
 import { shell } from "./en/shell.ts";
 import { signIn } from "./en/sign-in.ts";
 import { start } from "./en/start.ts";
@@ -32,6 +33,7 @@ export const en = {
   packages,
   problems,
   requests,
+  settings,
   shell,
   signIn,
   start,

@@ -18,6 +18,8 @@ export const germanRefusals: Readonly<Record<string, string>> = {
   "A user with this e-mail address exists already.": "Es gibt schon einen Benutzer mit dieser E-Mail-Adresse.",
   "There is no invitation to withdraw.": "Es gibt keine Einladung, die zurückgezogen werden könnte.",
   "There is nothing to withdraw.": "Es gibt nichts zurückzunehmen.",
+  "Add a billing address first: the last invoice needs it.":
+    "Tragen Sie zuerst eine Rechnungsadresse ein: Die letzte Rechnung braucht sie.",
   "You cannot do this to yourself.": "Das können Sie nicht mit sich selbst tun.",
   "You cannot block or delete yourself.": "Sie können sich nicht selbst sperren oder löschen.",
   "The account has 10000 users already: delete users who are no longer needed.":

@@ -27,7 +27,7 @@ const fields = {
   deletedAt: orNull(instant),
 };
 
-const deletion = {
+export const deletion = {
   goes: object(
     { users: count, keys: count, sessions: count, invitations: count, notices: count },
     { description: "Users with their addresses, usable keys, and the names of the account and all its keys." },

@@ -62,6 +62,9 @@ export const portalAddresses = {
   showInvoice: "GET /invoices/:id",
   showBilling: "GET /billing",
   setBilling: "POST /billing",
+  showOwnAccount: "GET /account",
+  renameOwnAccount: "PATCH /account",
+  closeAccount: "POST /account/closing",
   listAudit: "GET /audit",
   exportAudit: "GET /audit.csv",
 } as const;

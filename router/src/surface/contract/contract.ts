@@ -12,6 +12,7 @@ import { consoleContract } from "./console.ts";
 import { invitationsContract, profileContract, signInContract } from "./identity.ts";
 import { keysContract } from "./keys.ts";
 import { invoicesContract } from "./invoices.ts";
+import { ownAccountContract } from "./own-account.ts";
 import { packageContract } from "./package.ts";
 import { modelsContract } from "./models.ts";
 import { nodesContract } from "./nodes.ts";
@@ -40,6 +41,7 @@ const terms = {
   ...invoicesContract,
   ...auditContract,
   ...accountsContract,
+  ...ownAccountContract,
   ...nodesContract,
   ...requestsContract,
   ...consoleContract,

@@ -3,6 +3,7 @@ import { mailTopics } from "../../mail/mail-topics.ts";
 import { Type } from "typebox";
 import {
   byId,
+  code,
   count,
   email,
   everybody,
@@ -15,22 +16,15 @@ import {
   orNull,
   pageOf,
   pageQuery,
+  proof,
   role,
   type RouteTable,
 } from "./route.ts";
 
-/** A password to compare. It has no minimum length, because users of earlier versions may have a shorter one. */
-const typedPassword = Type.String({ minLength: 1, maxLength: 1024 });
 const newPassword = Type.String({ minLength: 12, maxLength: 1024, description: "At most 1024 bytes." });
-const code = Type.String({
-  minLength: 6,
-  maxLength: 40,
-  description: "A code from the authenticator, or a recovery code.",
-});
 const linkToken = Type.String({ pattern: "^[\\w-]{43}$", description: "The token in the link's fragment." });
 const language = Type.Enum(["de", "en"]);
 const theme = Type.Enum(["light", "dark"]);
-const proof = { password: typedPassword, code: Type.Optional(code) };
 
 const invitationState = Type.Enum(["open", "accepted", "expired", "withdrawn"]);
 const invitation = {
@@ -46,6 +40,7 @@ const mailsOff = Type.Array(Type.Enum([...mailTopics]), {
 });
 const profile = object({
   email: Type.String(),
+  name: orNull(Type.String({ description: "What the person calls themselves." })),
   role,
   language: orNull(language),
   theme: orNull(theme),
@@ -118,9 +113,10 @@ export const profileContract = {
   profile: { summary: "Show the signed-in user's profile", may: everybody, reply: profile },
   updateProfile: {
     summary:
-      "Change language, theme and unwanted mails, or hide the first steps. null selects the browser's language and the system's theme",
+      "Change name, language, theme and unwanted mails, or hide the first steps. null removes the name, and selects the browser's language and the system's theme",
     may: everybody,
     body: object({
+      name: Type.Optional(orNull(name)),
       language: Type.Optional(orNull(language)),
       theme: Type.Optional(orNull(theme)),
       checklistHidden: Type.Optional(Type.Literal(true)),

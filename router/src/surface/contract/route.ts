@@ -109,6 +109,15 @@ export const email = Type.String({
   maxLength: 254,
   pattern: "^[^@\\s\\u0000-\\u001f\\u007f-\\u009f]+@[^@\\s\\u0000-\\u001f\\u007f-\\u009f]+$",
 });
+/** A password to compare. It has no minimum length, because users of earlier versions may have a shorter one. */
+const typedPassword = Type.String({ minLength: 1, maxLength: 1024 });
+export const code = Type.String({
+  minLength: 6,
+  maxLength: 40,
+  description: "A code from the authenticator, or a recovery code.",
+});
+/** How a signed-in person proves who they are. */
+export const proof = { password: typedPassword, code: Type.Optional(code) };
 /** A German day, such as `2026-11-21`. */
 export const day = Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$" });
 /** An instant, such as `2026-11-21T13:00:00Z`. */

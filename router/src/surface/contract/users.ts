@@ -26,6 +26,7 @@ const state = Type.Enum(["active", "invited", "uninvited", "blocked"], {
 const user = object({
   id,
   email: Type.String(),
+  name: orNull(Type.String()),
   role,
   state,
   reason: orNull(

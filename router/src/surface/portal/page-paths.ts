@@ -12,6 +12,7 @@ export const pagePaths = [
   "/changes",
   "/chat",
   "/users",
+  "/settings",
   "/account",
   "/notices",
   "/help",

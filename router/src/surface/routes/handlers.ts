@@ -13,6 +13,7 @@ import { keysHandlers } from "./keys.ts";
 import { modelsHandlers } from "./models.ts";
 import { nodesHandlers } from "./nodes.ts";
 import { noticesHandlers } from "./notices.ts";
+import { ownAccountHandlers } from "./billing/own-account.ts";
 import { packageHandlers } from "./billing/package.ts";
 import { requestsHandlers } from "./requests.ts";
 import { routerHandlers } from "./router.ts";
@@ -37,6 +38,7 @@ export function createHandlers(parts: Omit<HandlerDeps, "exports">): Handlers<Co
     ...serviceHandlers(deps),
     ...chatHandlers(deps),
     ...accountsHandlers(deps),
+    ...ownAccountHandlers(deps),
     ...nodesHandlers(deps),
     ...requestsHandlers(deps),
     ...consoleHandlers(deps),

@@ -160,7 +160,7 @@ function signedInFrom({ address, userAgent }: Pick<Call<Route>, "address" | "use
 }
 
 /** Returns the refusal for a signed-in person. Only the password can be wrong, because the address is known. */
-function unprovenAgain(outcome: Unproven): RequestError {
+export function unprovenAgain(outcome: Unproven): RequestError {
   if (outcome.kind !== "wrong") return unproven(outcome);
   return new RequestError("login_failed", "the current password is wrong", {
     details: [{ param: "password", code: "wrong" }],

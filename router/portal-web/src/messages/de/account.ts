@@ -4,6 +4,13 @@ import type { Shape } from "../shape.ts";
 export const account: Shape<typeof english> = {
   lead: (email, role) => `${email}, ${role}`,
   settings: "Sprache und Darstellung",
+  name: {
+    title: "Ihr Name",
+    label: "Name",
+    hint: "Optional. Kollegen sehen ihn neben Ihrer E-Mail-Adresse.",
+    submit: "Namen speichern",
+    done: "Ihr Name ist gespeichert",
+  },
   password: {
     title: "Passwort",
     since: (at) => `Gesetzt am ${at}.`,

@@ -43,6 +43,7 @@ export const shell: Shape<typeof english> = {
     package: "Paket",
     invoices: "Rechnungen",
     users: "Benutzer",
+    settings: "Einstellungen",
     models: "Modelle",
     chat: "Test-Chat",
     account: "Mein Profil",

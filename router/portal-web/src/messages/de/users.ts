@@ -5,7 +5,7 @@ import type { Shape } from "../shape.ts";
 export const users: Shape<typeof english> = {
   lead: "Alle haben hier eigene Schlüssel und teilen sich das Paket.",
   invite: "Jemanden einladen",
-  search: "Suche nach E-Mail-Adresse",
+  search: "Suche nach Name oder E-Mail-Adresse",
   role: "Rolle",
   state: "Zustand",
   count: (count) => `${count} Benutzer`,

@@ -1,6 +1,13 @@
 export const account = {
   lead: (email: string, role: string) => `${email}, ${role}`,
   settings: "Language and theme",
+  name: {
+    title: "Your name",
+    label: "Name",
+    hint: "Optional. Colleagues see it beside your e-mail address.",
+    submit: "Save the name",
+    done: "Your name is saved",
+  },
   password: {
     title: "Password",
     since: (at: string) => `Set on ${at}.`,

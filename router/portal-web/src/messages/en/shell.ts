@@ -40,6 +40,7 @@ export const shell = {
     package: "Package",
     invoices: "Invoices",
     users: "Users",
+    settings: "Settings",
     models: "Models",
     chat: "Test chat",
     account: "My profile",

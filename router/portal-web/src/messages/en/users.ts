@@ -3,7 +3,7 @@ import { counted } from "../counted.ts";
 export const users = {
   lead: "Everybody here has keys of their own and shares the package.",
   invite: "Invite somebody",
-  search: "Search by e-mail address",
+  search: "Search by name or e-mail address",
   role: "Role",
   state: "State",
   count: (count: string) => counted(count, "user", "users"),

@@ -9,6 +9,7 @@ import { Page } from "../../elements/page.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import { useSession } from "../../session/session.ts";
 import { deviceName } from "./device-name.ts";
+import { NameCard } from "./name-card.tsx";
 import { MailsCard } from "./mails-card.tsx";
 import { PasswordCard } from "./password-card.tsx";
 import { SettingsCard } from "./settings-card.tsx";
@@ -25,6 +26,7 @@ export default function AccountPage() {
         <Loaded read={profile}>
           {(data) => (
             <>
+              <NameCard profile={data} />
               <PasswordCard profile={data} />
               <TotpCard profile={data} />
               <MailsCard profile={data} />

@@ -95,8 +95,9 @@ function useColumns(onWish: (wish: UserWish) => void): readonly Column<ListedUse
       name: "email",
       title: columns.email,
       sort: "email",
-      cell: ({ id, email }) => (
+      cell: ({ id, email, name }) => (
         <span className="name-cell">
+          {name !== null && <>{name} </>}
           <strong>{email}</strong> {id === self.id && <Badge tone="plain">{t.users.you}</Badge>}
         </span>
       ),
