@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
-import { asId, type NodeId } from "@weiche/shared/ids.ts";
+import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
+import { SlotState } from "../../src/nodes/node-view.ts";
 import type { NodeDetail } from "../../src/nodes/registry.ts";
 import { consoleCookieName } from "../../src/surface/server/session-cookie.ts";
 import { openConsole } from "../../src/surface/console/console-server.ts";
@@ -146,6 +147,26 @@ export function quietNode(name: string, more: Partial<NodeDetail> = {}): NodeDet
     ...more,
   };
 }
+
+/** Returns a node whose one slot serves a model. */
+export function nodeWithSlot(more: object = {}, histories: NodeDetail["histories"] = new Map()) {
+  const node = quietNode("gpu-1", { histories });
+  return { ...node, view: { ...node.view, slots: [{ ...slot, ...more }] } };
+}
+
+const slot = {
+  name: asId<SlotName>("a"),
+  models: [asId<ModelId>("m1"), asId<ModelId>("m2")],
+  ...{
+    state: SlotState.ACTIVE,
+    activeModel: asId<ModelId>("m1"),
+    running: 1,
+    runningOfRouter: 1,
+    inFlight: 1,
+    unread: 0,
+  },
+  ...{ waiting: 0, waiters: [], stateAgeMs: 5_000 },
+};
 
 export interface ConsoleEvent {
   readonly name: string;

@@ -4,21 +4,15 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
-import { millicredits } from "@weiche/shared/credits.ts";
-import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/random.ts";
+import { asId, type SlotName } from "@weiche/shared/ids.ts";
 import { SlotState } from "../../src/nodes/node-view.ts";
 import type { NodeDetail } from "../../src/nodes/registry.ts";
 import { operator } from "../../src/rights/accounts-context.ts";
 import { codeMsMax, ConsoleSessions, sessionMsMax } from "../../src/surface/console/console-sessions.ts";
 import { consoleRoutes, contract } from "../../src/surface/contract/contract.ts";
 import type { Route } from "../../src/surface/contract/route.ts";
-import { readOwnUsage } from "../../src/simulate/own/own-usage.ts";
-import { commitUsage } from "../../src/usage/usage-commit.ts";
-import { makeUsageDays } from "../../src/usage/usage-days.ts";
-import { grantedNode, makeRecord } from "../usage/usage-records.ts";
 import { builtConsole, builtPortal } from "../../src/surface/server/built-pages.ts";
-import { consoleEvents, cookieOf, quietNode, startConsole, type ConsoleEvent } from "./console-rig.ts";
+import { consoleEvents, cookieOf, nodeWithSlot, quietNode, startConsole, type ConsoleEvent } from "./console-rig.ts";
 import { PutForwardClock } from "./put-forward-clock.ts";
 
 const clock = new PutForwardClock();
@@ -195,32 +189,14 @@ describe("routes", () => {
   });
 });
 
-const slot = {
-  name: asId<SlotName>("a"),
-  models: [asId<ModelId>("m1"), asId<ModelId>("m2")],
-  ...{
-    state: SlotState.ACTIVE,
-    activeModel: asId<ModelId>("m1"),
-    running: 1,
-    runningOfRouter: 1,
-    inFlight: 1,
-    unread: 0,
-  },
-  ...{ waiting: 0, waiters: [], stateAgeMs: 5_000 },
-};
-const withSlot = (more: object = {}, histories: NodeDetail["histories"] = new Map()) => {
-  const node = quietNode("gpu-1", { histories });
-  return { ...node, view: { ...node.view, slots: [{ ...slot, ...more }] } };
-};
-
 describe("a stream", () => {
   test("sends all items first, then only changed and removed ones, and a beat in between", async () => {
-    nodes = [withSlot(), quietNode("gpu-2")];
+    nodes = [nodeWithSlot(), quietNode("gpu-2")];
     const stream = consoleEvents(rig, "show=nodes", await rig.signIn());
     const next = async () => (await stream.next()).value as ConsoleEvent;
     const all = await next();
     expect([all.name, Object.keys(all.data.items!)]).toEqual(["all", ["gpu-1", "gpu-2"]]);
-    nodes = [withSlot({ running: 2 }), quietNode("gpu-2")];
+    nodes = [nodeWithSlot({ running: 2 }), quietNode("gpu-2")];
     for (let event = await next(); event.data.items?.["gpu-1"]?.slots[0].running !== 2;) event = await next();
     nodes = [quietNode("gpu-2")];
     let gone = await next();
@@ -232,9 +208,9 @@ describe("a stream", () => {
   test("of slots has the closing drain, the waiters, and each past switch once", async () => {
     const nowMs = clock.monotonicMs();
     const past = { model: "m2", fromModel: "m1", failed: false, tookMs: 4_000, drainMs: 1_000, startMs: 3_000 };
-    const histories = new Map([[slot.name, [{ ...past, endedAtMs: nowMs - 60_000 }]]]);
+    const histories = new Map([[asId<SlotName>("a"), [{ ...past, endedAtMs: nowMs - 60_000 }]]]);
     const draining = { state: SlotState.DRAINING_OPEN, nextModel: "m2", closesInMs: 6_000, oldestWaitingMs: 2_500 };
-    nodes = [withSlot(draining, histories)];
+    nodes = [nodeWithSlot(draining, histories)];
     const stream = consoleEvents(rig, "show=slots", await rig.signIn());
     const first = (await stream.next()).value as ConsoleEvent;
     const seen = first.data.items!["node gpu-1"].node.slots[0];
@@ -244,7 +220,7 @@ describe("a stream", () => {
       { from: "m1", model: "m2", failed: false, seconds: 4, parts: { drain: 1, start: 3 } },
     ]);
     expect(Math.abs(clock.now() - 60_000 - Date.parse(history.switches[0].endedAt))).toBeLessThan(5_000);
-    nodes = [withSlot({ running: 2 }, histories)];
+    nodes = [nodeWithSlot({ running: 2 }, histories)];
     const second = (await stream.next()).value as ConsoleEvent;
     expect(Object.keys(second.data.items!)).toEqual(["node gpu-1"]);
     await stream.return(undefined);
@@ -298,66 +274,8 @@ describe("a stream", () => {
 });
 
 test("maintenance and prewarming from the console reach the node", async () => {
-  nodes = [{ ...withSlot(), report: { slots: [], maintenance: true, admitting: true } }];
+  nodes = [{ ...nodeWithSlot(), report: { slots: [], maintenance: true, admitting: true } }];
   const cookie = await rig.signIn();
   await rig.send("POST", "/nodes/maintenance", { node: "gpu-1", on: true }, cookie);
   expect(rig.wishes).toEqual(["maintenance gpu-1 true"]);
-});
-
-describe("the capacity", () => {
-  const state = async (cookie: string, isWanted: (item: any) => boolean) => {
-    for await (const { data } of consoleEvents(rig, "show=capacity", cookie)) {
-      const item = data.items?.["capacity"];
-      if (item && isWanted(item)) return item;
-    }
-  };
-  const isOver = ({ step }: any) => step === "idle";
-
-  test("is simulated from the week's usage on the linked nodes: waits, slots, and credits for each GPU hour [H9]", async () => {
-    const cookie = await rig.signIn();
-    nodes = [];
-    expect((await rig.send("POST", "/console/capacity", undefined, cookie)).status).toBe(204);
-    expect(await state(cookie, isOver)).toMatchObject({ problem: "no-usage", answer: null });
-    const sent = Array.from({ length: 120 }, (_, index) =>
-      makeRecord(createRandom(index), clock.now() - 3_600_000 - index * 1_000, {
-        ...{ model: asId<ModelId>(index % 4 === 0 ? "lost" : "m"), promptTokens: 400, completionTokens: 101 },
-        ...{ factor: millicredits(2_000n), durationMs: 5_000, firstTokenMs: 1_000, estimatedTokens: undefined },
-      }),
-    );
-    const { pool } = rig.portal.database;
-    await makeUsageDays(pool, [clock.now(), clock.now() - 7_200_000]);
-    await commitUsage(
-      pool,
-      sent.map((record) => ({ node: grantedNode, record })),
-    );
-    expect((await rig.send("POST", "/console/capacity", undefined, cookie)).status).toBe(204);
-    expect(await state(cookie, isOver)).toMatchObject({ problem: "no-node", answer: null });
-    nodes = [withSlot({ models: [asId<ModelId>("m")], activeModel: asId<ModelId>("m"), maxConcurrent: 2 })];
-    expect((await rig.send("POST", "/console/capacity", undefined, cookie)).status).toBe(204);
-    const { answer } = await state(cookie, isOver);
-    expect(answer).toMatchObject({ requests: 120, leftOut: 30, isWaiting: true, gpus: 1 });
-    expect(answer.models).toMatchObject([{ model: "m", requests: 90, gaveUp: 0 }]);
-    expect(answer.slots).toMatchObject([{ node: "gpu-1", slot: "a", waitShare: 1, switchesPerHour: 0 }]);
-    expect(answer.measured.map(({ path }: { path: string }) => path)).toEqual(["step.baseMs", "places"]);
-    expect(Number(answer.measured[0].value) / 40).toBeCloseTo(1, 1);
-    const soldPerHour = (90 * 501 * 2) / 168;
-    expect(answer.creditsPerGpuHour / soldPerHour).toBeCloseTo(1, 1);
-  });
-
-  test("has one run at a time, and a cancelled run leaves the answer before it", async () => {
-    const cookie = await rig.signIn();
-    const statuses = await Promise.all(
-      [1, 2, 3].map(async () => (await rig.send("POST", "/console/capacity", undefined, cookie)).status),
-    );
-    expect(statuses.toSorted((one, other) => one - other)).toEqual([204, 409, 409]);
-    expect((await rig.send("DELETE", "/console/capacity", undefined, cookie)).status).toBe(204);
-    expect(await state(cookie, isOver)).toMatchObject({ wasCancelled: true, answer: { requests: 120 } });
-  });
-
-  test("is read into the past until there are enough requests, so that its memory is bounded", async () => {
-    const { pool } = rig.portal.database;
-    const usage = await readOwnUsage(pool, clock.now(), { goOn: () => true, requestsMax: 50 });
-    expect([usage!.requests <= 121, usage!.hours.length < 168]).toEqual([true, true]);
-    expect(await readOwnUsage(pool, clock.now(), { goOn: () => false })).toBeUndefined();
-  });
 });
