@@ -42,7 +42,14 @@ const loginOutcomes: Words<LoginOutcome> = {
   ...{ "signed-in": true, wrong: true, "code-required": true, "code-wrong": true },
   ...{ blocked: true, "account-blocked": true, throttled: true, overloaded: true },
 };
-const letters: Words<LetterKind> = { invitation: true, reset: true, notice: true, "sign-in": true };
+const letters: Words<LetterKind> = {
+  invitation: true,
+  reset: true,
+  notice: true,
+  "sign-in": true,
+  registration: true,
+  welcome: true,
+};
 const apiEndpoints: readonly Endpoint[] = ["chat", "completions", "embeddings", "models"];
 
 export function beginCountersAtZero(metrics: Counters): void {

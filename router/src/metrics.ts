@@ -176,7 +176,7 @@ function createPeopleMetrics({ counter, gauge }: MetricRegistry) {
     ),
     mails: counter(
       "weiche_router_mails_total",
-      "Mails by kind (`invitation`, `reset`, `notice`, `sign-in`) and result (`sent`, `failed`)",
+      "Mails by kind (`invitation`, `reset`, `notice`, `sign-in`, `registration`, `welcome`) and result (`sent`, `failed`)",
       ["kind", "result"],
       "`failed` rises",
     ),

@@ -83,9 +83,9 @@ export async function openSurface(
   }
   const people = { database, clock, portalUrl: portal.url, audits: events };
   const accounts = createAccounts({ ...people, invoices: config.invoices });
-  const { registration } = config;
+  const { registration, terms } = config;
   const throttle = createLoginThrottle(database, clock);
-  const identity = createIdentity({ ...people, hashing, throttle, registration, mail, events });
+  const identity = createIdentity({ ...people, hashing, throttle, registration, terms, mail, events });
   const handlers = createHandlers({
     ...{ database, clock, accounts, identity, limiter, evaluator },
     requestDays: config.requestDays,

@@ -5,6 +5,7 @@ export const publicRoutes: readonly PageRoute[] = [
   pageRoute("/invitation", () => import("./pages/sign-in/invitation-page.tsx")),
   pageRoute("/reset", () => import("./pages/sign-in/reset-page.tsx")),
   pageRoute("/forgotten", () => import("./pages/sign-in/forgotten-page.tsx")),
+  pageRoute("/confirm", () => import("./pages/sign-in/confirm-page.tsx")),
   pageRoute("/registration", () => import("./pages/sign-in/registration-page.tsx")),
 ];
 

@@ -5,10 +5,10 @@ import { createLogin } from "../sign-in/login.ts";
 import { createPasswords } from "../sign-in/passwords.ts";
 import { prove, type Claim, type ClaimedFrom } from "../sign-in/proof.ts";
 import { createSecondFactor } from "../sign-in/second-factor.ts";
-import { createSessions, type SignedInFrom } from "../sign-in/sessions.ts";
+import { createSessions } from "../sign-in/sessions.ts";
 import { createInvitations } from "./invitations.ts";
 import { createProfile } from "./profile.ts";
-import { register, type RegistrationWish } from "./registration.ts";
+import { createRegistration } from "./registration.ts";
 
 export interface Identity extends ReturnType<typeof partsOf> {
   /** The same functions with another actor. */
@@ -29,9 +29,13 @@ function partsOf(context: IdentityContext) {
     invitations: createInvitations(context),
     profile: createProfile(database, context.mail !== undefined),
     /** What the sign-in page offers. */
-    offers: { registration: context.registration === "open", resetByMail: context.mail !== undefined },
+    offers: {
+      registration: context.registration === "open",
+      resetByMail: context.mail !== undefined,
+      terms: context.terms ?? null,
+    },
     /** Authenticates a signed-in person once more. */
     prove: (claim: Claim, from: ClaimedFrom) => prove(context, claim, from),
-    register: (wish: RegistrationWish, from: SignedInFrom) => register(context, wish, from),
+    registration: createRegistration(context),
   };
 }

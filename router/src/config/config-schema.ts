@@ -164,8 +164,16 @@ export const routerSchema = Type.Object(
     portal: section({
       registration: Type.Enum(["closed", "open"], {
         default: "closed",
-        description: "`open`: anybody may open an account and becomes its Owner. The e-mail address is not verified",
+        description:
+          "`open`: anybody may open an account and becomes its Owner. With `smtp`, a mailed link confirms the e-mail address first. Without, the address is not verified",
       }),
+      terms: Type.Optional(
+        Type.String({
+          pattern: "^https?://",
+          description: "the address of your terms, which people accept when they open an account",
+          absent: "nothing to accept",
+        }),
+      ),
     }),
     retention: section({
       usageDays: Type.Integer({

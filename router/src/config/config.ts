@@ -100,6 +100,7 @@ function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
     publicConsole: raw.public.console,
     /** `open`: anybody may open an account in the portal. */
     registration: raw.portal.registration,
+    terms: raw.portal.terms,
     /** If undefined, links are shown to the person who makes them. The URL may contain a password. */
     smtp: raw.smtp && { url: fullUrl("smtp", raw.smtp.url, raw.smtp.passwordFile, baseDir), from: raw.smtp.from },
     /** If undefined, no invoices are issued. */

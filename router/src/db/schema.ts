@@ -213,6 +213,15 @@ export interface Schema {
   };
   /** One row: the newest invoice. */
   readonly invoiceNumbers: { year: number; position: number; issuedAt: Instant };
+  readonly registrations: {
+    email: string;
+    tokenHash: string;
+    accountName: string;
+    language: Language | null;
+    terms: string | null;
+    createdAt: Instant;
+    expiresAt: Instant;
+  };
   readonly billingDetails: BillingDetails & { accountId: AccountId };
   readonly notices: {
     id: ColumnType<string, never, never>;

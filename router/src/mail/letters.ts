@@ -1,7 +1,7 @@
 /** Texts of e-mails, in the recipient's language, or in German and English if the language is unknown. Pure. */
 import type { Language } from "../db/schema.ts";
 
-export type LetterKind = "invitation" | "reset" | "notice" | "sign-in";
+export type LetterKind = "invitation" | "reset" | "notice" | "sign-in" | "registration" | "welcome";
 
 export interface Letter {
   readonly kind: LetterKind;

@@ -47,7 +47,11 @@ const rules: Readonly<Record<Purpose, { readonly [Kind in Subject["kind"]]?: Buc
     person: { burst: 4, leakMs: 20 * minuteMs },
     network: { burst: 20, leakMs: 3 * minuteMs },
   },
-  register: { network: { burst: 10, leakMs: 6 * minuteMs } },
+  // An attempt may send a mail.
+  register: {
+    person: { burst: 4, leakMs: 20 * minuteMs },
+    network: { burst: 10, leakMs: 6 * minuteMs },
+  },
   // Each attempt may send a mail and reveals whether an address is used: 30 at once, then 30 per hour.
   invite: { account: { burst: 30, leakMs: 2 * minuteMs } },
 };

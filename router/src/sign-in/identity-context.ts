@@ -12,6 +12,8 @@ export interface IdentityContext extends AccountsContext {
   readonly mail?: Pick<Mail, "send">;
   /** `open`: people may open accounts themselves. */
   readonly registration: "open" | "closed";
+  /** The address of the terms that people accept when they register. If undefined, there are none. */
+  readonly terms?: string | undefined;
 }
 
 export type LoginOutcome =

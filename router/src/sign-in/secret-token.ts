@@ -11,6 +11,6 @@ export function hashToken(token: string): string {
 }
 
 /** Puts the token into the URL's fragment. Browsers do not send it, so opening a link neither consumes nor logs it. */
-export function linkTo(portalUrl: string, page: "invitation" | "reset", token: string): string {
+export function linkTo(portalUrl: string, page: "invitation" | "reset" | "confirm", token: string): string {
   return `${portalUrl.replace(/\/$/, "")}/${page}#${token}`;
 }

@@ -122,8 +122,11 @@ let totpSecret = "";
 
 test("people register, are invited by mail, sign in with a second factor, change and reset passwords", async () => {
   const ada = newBrowser();
-  expect((await ada.get("/sign-in-offers")).json).toEqual({ registration: true, resetByMail: true });
-  const registered = await ada.post("/registration", { accountName: "ACME", email: owner, password: passwords.owner });
+  expect((await ada.get("/sign-in-offers")).json).toEqual({ registration: true, resetByMail: true, terms: null });
+  expect((await ada.post("/registration", { accountName: "ACME", email: owner })).status).toBe(204);
+  await until("the link is there", 10_000, () => smtp.mails.some(({ subject }) => subject.includes("confirm your")));
+  const confirmation = { token: mailedToken(owner), password: passwords.owner };
+  const registered = await ada.post("/registration/confirm", confirmation);
   expect(registered.status).toBe(204);
   expect(registered.headers.get("set-cookie")).toMatch(
     /^__Host-weiche=[\w-]{43}; Path=\/; Max-Age=604\d{3}; HttpOnly; Secure; SameSite=Lax$/,
@@ -236,6 +239,8 @@ test("no log, metric, answer, error or file contains a secret, raw or encoded [E
     ["/sign-in", { email: `${marker}3@example.com`, password: canary(), code: canary() }],
     ["/sign-in", { email: canary(), unknown: canary() }],
     ["/registration", { accountName: "E", email: canary(), password: canary() }],
+    ["/registration/preview", { token: asToken() }],
+    ["/registration/confirm", { token: asToken(), password: canary() }],
     ["/invitation/preview", { token: asToken() }],
     ["/invitation", { token: asToken(), password: canary() }],
     ["/password-reset", { token: asToken(), password: canary(2_000) }],

@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { createIdentity } from "../../src/accounts/identity.ts";
+import { sweepIdentity } from "../../src/accounts/identity-sweep.ts";
+import { registrationMsMax } from "../../src/accounts/registration.ts";
 import { resetMsMax } from "../../src/sign-in/passwords.ts";
 import { invitationMsMax } from "../../src/accounts/invitation-link.ts";
 import { instantText } from "../../src/db/database.ts";
@@ -236,9 +238,10 @@ describe("the right to make a user's reset link and invitation", () => {
   });
 });
 
-describe("registration", () => {
+describe("registration without mail", () => {
+  const identity = () => createIdentity(contextWithoutMail());
   const register = (who: string, source = here.source) =>
-    rig.identity.register(
+    identity().registration.register(
       { accountName: " Ben & Co ", email: address(who), password, language: "en" },
       { ...here, source },
     );
@@ -262,9 +265,9 @@ describe("registration", () => {
     await expect(register("ada")).rejects.toThrow("already");
     // Each of these letters becomes two characters in lower case.
     const long = { accountName: "Long", email: `${"\u0130".repeat(200)}@example.com`, password };
-    await expect(rig.identity.register(long, here)).rejects.toThrow("at most 254");
+    await expect(identity().registration.register(long, here)).rejects.toThrow("at most 254");
     expect(await accounts()).toBe(before);
-    for (let n = 2; n < 10; n++) await register(`n${n}-`);
+    for (let n = 1; n < 10; n++) await register(`n${n}-`);
     expect((await register("late")).kind).toBe("throttled");
     expect((await register("late", elsewhere.source)).kind).toBe("registered");
   });
@@ -272,7 +275,66 @@ describe("registration", () => {
   test("is refused when it is closed", async () => {
     const closed = createIdentity({ ...rig.context, registration: "closed" });
     const wish = { accountName: "Eve", email: address("eve"), password };
-    await expect(closed.register(wish, here)).rejects.toThrow("no registration");
-    expect(closed.offers).toEqual({ registration: false, resetByMail: true });
+    await expect(closed.registration.register(wish, here)).rejects.toThrow("no registration");
+    expect(closed.offers).toEqual({ registration: false, resetByMail: true, terms: null });
+  });
+});
+
+describe("registration with mail", () => {
+  const terms = "https://operator.example/terms";
+  const registration = () => createIdentity({ ...rig.context, terms }).registration;
+  const wish = (who: string) => ({ accountName: " Eve & Co ", email: address(who), termsAccepted: true }) as const;
+  const lettersTo = (who: string) => rig.letters.filter(({ to }) => to === address(who));
+  const accountsNow = async () => (await rig.accounts.list()).length;
+
+  test("opens the account at the mailed link, once, and welcomes its Owner", async () => {
+    const before = await accountsNow();
+    expect(await registration().register({ ...wish("eve"), language: "en" }, here)).toEqual({ kind: "mailed" });
+    expect(await accountsNow()).toBe(before);
+    const [letter] = lettersTo("eve");
+    expect(letter!.subject).toBe("Please confirm your e-mail address");
+    const token = tokenOf(/https:\S+/.exec(letter!.text)![0]);
+    expect(await registration().preview(token, here.source)).toMatchObject({
+      accountName: "Eve & Co",
+      email: address("eve"),
+    });
+    const { session } = await registration().confirm({ token, password }, here);
+    expect(session.user).toMatchObject({ email: address("eve"), role: "owner", language: "en" });
+    expect(await rig.accounts.show(session.user.accountId)).toMatchObject({ name: "Eve & Co" });
+    expect(lettersTo("eve").map(({ kind }) => kind)).toEqual(["registration", "welcome"]);
+    expect((await auditOf(rig.database, session.user.accountId)).at(-1)).toMatchObject({
+      action: "account.create",
+      details: { terms },
+    });
+    await expect(registration().confirm({ token, password }, here)).rejects.toThrow("register again");
+    expect((await signIn("eve")).kind).toBe("signed-in");
+  });
+
+  test("needs the terms, ends after a day, and the newest link replaces the others", async () => {
+    const { termsAccepted: _accepted, ...without } = wish("fay");
+    await expect(registration().register(without, here)).rejects.toMatchObject({
+      details: [{ param: "termsAccepted" }],
+    });
+    await registration().register(wish("fay"), here);
+    await registration().register(wish("fay"), here);
+    const [first, second] = lettersTo("fay").map(({ text }) => tokenOf(/https:\S+/.exec(text)![0]));
+    await expect(registration().preview(first!, here.source)).rejects.toThrow("register again");
+    rig.clock.advance(registrationMsMax - 1);
+    await registration().preview(second!, here.source);
+    rig.clock.advance(1);
+    await expect(registration().confirm({ token: second!, password }, here)).rejects.toThrow("register again");
+    await sweepIdentity(rig.database, rig.clock.now(), 90);
+    expect((await rig.database.pool.query("select from registrations")).rowCount).toBe(0);
+  });
+
+  test("tells only the address itself that it has an account already", async () => {
+    await rig.newAccount(address("gil"));
+    expect(await registration().register(wish("gil"), here)).toEqual({ kind: "mailed" });
+    expect(lettersTo("gil").map(({ subject }) => subject)).toEqual([
+      "Sie haben schon ein Konto / You have an account already",
+    ]);
+    expect(lettersTo("gil")[0]!.text).not.toContain("#");
+    for (let n = 1; n < 4; n++) await registration().register(wish("gil"), here);
+    expect((await registration().register(wish("gil"), elsewhere)).kind).toBe("throttled");
   });
 });

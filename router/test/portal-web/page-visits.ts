@@ -15,7 +15,15 @@ const openPages = [
 ];
 /** Pages without a sign-in. The two links with a token have expired. */
 const token = "a".repeat(43);
-export const entrances = ["/", "/forgotten", "/registration", "/invitation", `/invitation#${token}`, `/reset#${token}`];
+export const entrances = [
+  "/",
+  "/forgotten",
+  "/registration",
+  "/invitation",
+  `/invitation#${token}`,
+  `/reset#${token}`,
+  `/confirm#${token}`,
+];
 /** Pages for Owners and Admins. */
 const managingPages = ["/users", "/audit"];
 /** Pages for Owners. */

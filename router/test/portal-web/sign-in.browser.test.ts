@@ -7,6 +7,7 @@ import { startPortal, type Person } from "../surface/portal-rig.ts";
 import { hands } from "./hands.ts";
 import { tabTo } from "./keyboard.ts";
 import { axeFindings, openTab, startBrowser } from "./browser.ts";
+import type { Letter } from "../../src/mail/letters.ts";
 
 const password = "correct horse battery staple";
 let ada: Person;
@@ -208,6 +209,35 @@ test("a password-reset link sets a new password, and without mail the page names
   await page.goto("/forgotten");
   await page.getByText("Hier werden keine E-Mails versandt.").waitFor();
   expect(await axeFindings(page)).toEqual([]);
+  tab.check();
+});
+
+test("with mail, a registration accepts the terms, is confirmed by a mailed link, and opens an account", async () => {
+  const letters: Letter[] = [];
+  const mail = { send: (_to: string, letter: Letter) => Promise.resolve(letters.push(letter) > 0) };
+  await using open = await startPortal({ registration: "open", mail, terms: "https://operator.example/terms" });
+  await using tab = await openTab(browser, open.origin, { language: "de" });
+  const { page } = tab;
+  await page.goto("/registration");
+  await page.getByLabel("Firma oder Projekt").fill("Globex GmbH");
+  await page.getByLabel("E-Mail-Adresse").fill("grace@globex.example");
+  expect(await page.getByRole("link", { name: "Bedingungen lesen" }).getAttribute("href")).toBe(
+    "https://operator.example/terms",
+  );
+  expect(await axeFindings(page)).toEqual([]);
+  await tabTo(page, /Ich akzeptiere/);
+  await page.keyboard.press("Space");
+  await page.keyboard.press("Enter");
+  await page.getByText("Ein Link ist unterwegs an grace@globex.example.").waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  await page.goto(`/confirm${/#\S+/.exec(letters[0]!.text)![0]}`);
+  await page.getByRole("heading", { name: "Konto Globex GmbH eröffnen" }).waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  await tabTo(page, /Passwort/);
+  await page.keyboard.type(password);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Übersicht" }).waitFor();
+  expect(letters.map(({ kind }) => kind)).toEqual(["registration", "welcome"]);
   tab.check();
 });
 

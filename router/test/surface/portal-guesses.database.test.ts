@@ -45,7 +45,9 @@ function openIdentity(database: Database): Identity {
 
 async function register(): Promise<Person> {
   const email = `ada${++count}@example.com`;
-  const answer = await portal.send("POST", "/registration", { accountName: "ACME", email, password });
+  await portal.send("POST", "/registration", { accountName: "ACME", email });
+  const token = letters.at(-1)!.text.match(/#([\w-]{43})/)![1]!;
+  const answer = await portal.send("POST", "/registration/confirm", { token, password });
   const cookie = answer.headers.get("set-cookie")!.split(";")[0]!;
   const who = { id: asId<Person["id"]>(""), accountId: asId<Person["accountId"]>(""), email, cookie };
   const { user, account } = (await portal.get("/session", who)).json;
@@ -110,6 +112,8 @@ const proof = { password: wrongPassword };
 const guesses: Readonly<Record<string, Guess>> = {
   signIn: () => ["/sign-in", { email: ada.email, ...proof }],
   register: (n) => ["/registration", { accountName: "E", email: `eve${count}.${n}@example.com`, password }],
+  previewRegistration: (n) => ["/registration/preview", link(n)],
+  confirmRegistration: (n) => ["/registration/confirm", { ...link(n), password }],
   resetPassword: (n) => ["/password-reset", { ...link(n), password }],
   previewReset: (n) => ["/password-reset/preview", link(n)],
   previewInvitation: (n) => ["/invitation/preview", link(n)],

@@ -75,6 +75,8 @@ interface PortalParts {
   readonly invoices?: InvoiceSettings;
   /** If undefined, registration is closed. */
   readonly registration?: "open" | "closed";
+  /** The address of the terms to accept. */
+  readonly terms?: string;
 }
 
 const nothing = async () => {};
@@ -88,6 +90,7 @@ export async function startPortal({
   handlers: givenHandlers,
   registration = "closed",
   invoices,
+  terms,
   mail,
   ...more
 }: Partial<PortalDeps> & PortalParts = {}): Promise<PortalRig> {
@@ -110,6 +113,7 @@ export async function startPortal({
       hashing: cheapHashing(),
       throttle: createLoginThrottle(database, clock),
       registration,
+      terms,
       ...(mail && { mail }),
       events: { loginFinished() {} },
     }),

@@ -11,6 +11,8 @@ export const portalAddresses = {
   signOut: "POST /sign-out",
   signOutEverywhere: "POST /sign-out-everywhere",
   register: "POST /registration",
+  previewRegistration: "POST /registration/preview",
+  confirmRegistration: "POST /registration/confirm",
   requestPasswordReset: "POST /password-reset/request",
   resetPassword: "POST /password-reset",
   previewReset: "POST /password-reset/preview",

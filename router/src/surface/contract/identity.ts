@@ -53,9 +53,13 @@ const profile = object({
 
 export const signInContract = {
   signInOffers: {
-    summary: "Show whether the sign-in page offers registration and password reset by mail",
+    summary: "Show whether the sign-in page offers registration and password reset by mail, and the terms to accept",
     may: ["nobody"],
-    reply: object({ registration: Type.Boolean(), resetByMail: Type.Boolean() }),
+    reply: object({
+      registration: Type.Boolean(),
+      resetByMail: Type.Boolean({ description: "If true, a registration is confirmed by a mailed link, too." }),
+      terms: orNull(Type.String()),
+    }),
   },
   signIn: {
     summary: "Sign in. With a second factor, the first answer is 401 totp_required; send it again with a code",
@@ -71,9 +75,32 @@ export const signInContract = {
     may: everybody,
   },
   register: {
-    summary: "Open an account and sign its Owner in, if registration is open",
+    summary:
+      "If registration is open, mail a link to confirm the address. If the router sends no mail, open the account and sign its Owner in",
     may: ["nobody"],
-    body: object({ accountName: name, email, password: newPassword, language: Type.Optional(language) }),
+    body: object({
+      accountName: name,
+      email,
+      password: Type.Optional(newPassword),
+      termsAccepted: Type.Optional(Type.Literal(true)),
+      language: Type.Optional(language),
+    }),
+  },
+  previewRegistration: {
+    summary: "Show a registration by its link's token, without using it up. 404 if the link does not work",
+    may: ["nobody"],
+    body: object({ token: linkToken }),
+    reply: object({ accountName: Type.String(), email: Type.String(), expiresAt: instant }),
+  },
+  confirmRegistration: {
+    summary: "Open the account with a password. Uses up the link and signs the Owner in",
+    may: ["nobody"],
+    body: object({
+      token: linkToken,
+      password: newPassword,
+      language: Type.Optional(language),
+      theme: Type.Optional(theme),
+    }),
   },
   requestPasswordReset: {
     summary: "Mail a password-reset link if the user exists. The answer does not reveal whether they do",

@@ -21,6 +21,7 @@ export const pagePaths = [
   "/reset",
   "/forgotten",
   "/registration",
+  "/confirm",
 ] as const;
 
 export type PagePath = (typeof pagePaths)[number];

@@ -49,9 +49,17 @@ function signingIn({ identity, clock }: HandlerDeps): SignIn {
     async register(call) {
       if (!identity.offers.registration)
         throw new RequestError("forbidden", "this service has no registration: ask its operator for an invitation");
-      const outcome = await identity.register(call.body, signedInFrom(call));
+      const outcome = await identity.registration.register(call.body, signedInFrom(call));
       if (outcome.kind === "throttled") throw tooManyAttempts(outcome.waitMs);
-      await setSession(call, outcome);
+      if (outcome.kind === "registered") await setSession(call, outcome);
+    },
+
+    previewRegistration: ({ body, address }) => identity.registration.preview(body.token, address),
+
+    async confirmRegistration(call) {
+      if (!identity.offers.registration)
+        throw new RequestError("forbidden", "this service has no registration: ask its operator for an invitation");
+      await setSession(call, await identity.registration.confirm(call.body, signedInFrom(call)));
     },
 
     async requestPasswordReset({ body, address }) {

@@ -58,6 +58,14 @@ export const signIn: Shape<typeof english> = {
     lead: "Sie werden Owner eines neuen Kontos und wählen danach sein Paket.",
     accountName: "Firma oder Projekt",
     submit: "Konto eröffnen",
+    submitMail: "Bestätigungslink senden",
+    accept: "Ich akzeptiere die Nutzungsbedingungen.",
+    terms: "Bedingungen lesen",
+    mailedLead: (email) =>
+      `Ein Link ist unterwegs an ${email}. Mit ihm eröffnen Sie Ihr Konto. Er gilt einmal und einen Tag lang. Nichts angekommen? Sehen Sie im Spam-Ordner nach.`,
+    confirmTitle: (account) => `Konto ${account} eröffnen`,
+    confirmLead: (email) => `Damit bestätigen Sie auch Ihre Adresse ${email}. Legen Sie Ihr Passwort fest.`,
+    overLead: "Er wurde schon benutzt oder ist zu alt. Eröffnen Sie das Konto noch einmal, oder melden Sie sich an.",
     closedLead: "Konten eröffnet hier der Betreiber. Bitten Sie ihn um eine Einladung.",
   },
 };

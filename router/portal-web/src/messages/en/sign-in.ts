@@ -54,6 +54,14 @@ export const signIn = {
     lead: "You become the Owner of a new account, and choose its package afterwards.",
     accountName: "Company or project",
     submit: "Open the account",
+    submitMail: "Send the confirmation link",
+    accept: "I accept the terms.",
+    terms: "Read the terms",
+    mailedLead: (email: string) =>
+      `A link is on its way to ${email}. It opens your account, works once, and for a day. Nothing there? Look into the spam folder.`,
+    confirmTitle: (account: string) => `Open the account ${account}`,
+    confirmLead: (email: string) => `Your address ${email} is confirmed with this step. Choose your password.`,
+    overLead: "It was used or is too old. Open an account again, or sign in.",
     closedLead: "Accounts are opened by the operator here. Ask them for an invitation.",
   },
 };

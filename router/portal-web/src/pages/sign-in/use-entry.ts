@@ -5,7 +5,7 @@ import { call, type Ask } from "../../api/client.ts";
 import { queryClient } from "../../api/hooks.ts";
 import type { Problem } from "../../api/problem.ts";
 
-export function useEntry<Name extends "acceptInvitation" | "register">(name: Name) {
+export function useEntry<Name extends "acceptInvitation" | "confirmRegistration" | "register">(name: Name) {
   const [, navigate] = useLocation();
   return useMutation<void, Problem, Ask<Name>>({
     mutationFn: (ask) => call(name, ask),
