@@ -14,6 +14,7 @@ import {
   toldMax,
   toldMsMax,
   windowMs,
+  youngAgainMs,
   youngMs,
 } from "./told-times.ts";
 
@@ -33,7 +34,9 @@ local function lease(id) redis.call('ZADD', live, string.format('%.0f', now + ${
 local function comeBack()
   redis.call('ZREMRANGEBYSCORE', told, '-inf', string.format('(%.0f', now - ${lateMsMax * 1_000}))
   local first = redis.call('ZRANGE', told, 0, 0, 'WITHSCORES')
-  if first[2] and tonumber(first[2]) <= now then redis.call('ZREM', told, first[1]) end
+  local has = first[2] and tonumber(first[2]) <= now
+  if has then redis.call('ZREM', told, first[1]) end
+  return has
 end
 local function forgetEnded()
   for _, id in ipairs(redis.call('ZRANGE', begun, 0, -1)) do
@@ -101,12 +104,14 @@ local function freeIn(ends, limit)
   table.sort(ends, function(a, b) return a > b end)
   return ends[limit] or 0
 end
-comeBack()
+local hasComeBack = comeBack()
 local ofMinute, ofPlaces = {}, {}
 local function admitted(at) table.insert(ofMinute, at - now + ${windowMs * 1_000}) end
 for _, at in ipairs(redis.call('LRANGE', times, 0, -1)) do admitted(tonumber(at)) end
 for _, one in ipairs(redis.call('ZRANGEBYSCORE', live, string.format('(%.0f', now), '+inf')) do
-  table.insert(ofPlaces, rest(now - tonumber(redis.call('ZSCORE', begun, one) or now)))
+  local age = now - tonumber(redis.call('ZSCORE', begun, one) or now)
+  local again = hasComeBack and ${restFactor} * math.max(age, ${youngAgainMs * 1_000}) or 0
+  table.insert(ofPlaces, math.max(rest(age), again))
 end
 local before = redis.call('ZRANGE', told, 0, -1, 'WITHSCORES')
 for i = 2, #before, 2 do

@@ -56,9 +56,10 @@ export class MemoryLimiter implements Limiter {
   tell(account: AccountId, limits: AccountLimits): number {
     const nowMs = this.#clock.monotonicMs();
     const { admittedAtMs, live, told } = this.#useOf(account);
-    told.comeBack(nowMs);
+    const hasComeBack = told.comeBack(nowMs);
     const begunAtMs = [...live.values()];
-    const occupied = { admittedAtMs, begunAtMs, toldAtMs: told.atMs, durationsMs: this.durationsOf(account) };
+    const durationsMs = this.durationsOf(account);
+    const occupied = { admittedAtMs, begunAtMs, toldAtMs: told.atMs, durationsMs, hasComeBack };
     const seconds = secondsToWait(occupied, limits, nowMs);
     if (seconds === undefined) return toldMsMax;
     told.add(nowMs + seconds * 1_000);

@@ -79,6 +79,24 @@ test.each([
   expect(all.filter(({ gaveUp }) => gaveUp)).toEqual([]);
 });
 
+test.each([
+  ["almost all short", [...Array<number>(29).fill(0.05), 3, 3, 3]],
+  ["all short", Array<number>(32).fill(0.05)],
+])(
+  "8 requests at once on 5 places with answers of 12 s are all admitted with two retries, if earlier answers were %s [S19.2]",
+  (_, earlier) => {
+    const clients = new Clients({ parallel: 5 });
+    for (const seconds of earlier) {
+      clients.send(1, seconds);
+      clients.advance(seconds);
+    }
+    const all = clients.send(8, 12);
+    clients.advance(60);
+    expect(all.map(({ told }) => told)).toEqual([...Array(5).fill([]), ...Array(3).fill([1, 14])]);
+    expect(all.filter(({ gaveUp }) => gaveUp)).toEqual([]);
+  },
+);
+
 test("a request that must wait for 75 s gets 60 s, and then the rest [S19.2]", () => {
   expect(toldBehind(75, 0, [75, 75, 75])).toEqual({ told: [60, 15], gaveUp: false });
 });

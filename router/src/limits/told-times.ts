@@ -13,6 +13,11 @@ export const toldMax = 256;
 export const lateMsMax = 2_000;
 /** The assumed age of a young answer if too few durations are known. */
 export const youngMs = 750;
+/**
+ * The same for a request that has come back at its time and is refused again. Official clients retry only once more, so
+ * it gets a time that is rather too late, whatever earlier answers took.
+ */
+export const youngAgainMs = 1_500;
 /** If too few durations are known, an answer lasts this many times its age. With a heavy tail nine of ten end before. */
 export const restFactor = 9;
 /** The share of known answers that end before the given time. */
@@ -30,13 +35,18 @@ interface Occupied {
   readonly toldAtMs: readonly number[];
   /** The durations of earlier requests, in ascending order. */
   readonly durationsMs: readonly number[];
+  /** Whether the refused request has come back at a retry time, so that its estimate was wrong. */
+  readonly hasComeBack: boolean;
 }
 
 /** Returns after how many whole seconds a refused request may come back, or undefined if they exceed `toldMsMax`. */
 export function secondsToWait(occupied: Occupied, limits: AccountLimits, nowMs: number): number | undefined {
-  const { admittedAtMs, begunAtMs, toldAtMs, durationsMs } = occupied;
+  const { admittedAtMs, begunAtMs, toldAtMs, durationsMs, hasComeBack } = occupied;
   const minuteEndsMs = [...admittedAtMs, ...toldAtMs].map((atMs) => atMs - nowMs + windowMs);
-  const running = begunAtMs.map((atMs) => restMs(nowMs - atMs, durationsMs));
+  const running = begunAtMs.map((atMs) => {
+    const known = restMs(nowMs - atMs, durationsMs);
+    return hasComeBack ? Math.max(known, restFactor * Math.max(nowMs - atMs, youngAgainMs)) : known;
+  });
   const returning = toldAtMs.map((atMs) => atMs - nowMs + restMs(0, durationsMs));
   const waitMs = Math.max(freeIn(minuteEndsMs, limits.perMinute), freeIn([...running, ...returning], limits.parallel));
   return waitMs > toldMsMax ? undefined : Math.max(1, Math.ceil(waitMs / 1_000));
@@ -77,10 +87,13 @@ export class ToldTimes {
     return this.#atMs;
   }
 
-  /** Removes the first retry time that has passed, because the present request probably got that time. */
-  comeBack(nowMs: number): void {
+  /**
+   * Removes the first retry time that has passed, because the present request probably got that time. Returns whether
+   * there was one.
+   */
+  comeBack(nowMs: number): boolean {
     while (this.#atMs.length > 0 && this.#atMs[0]! < nowMs - lateMsMax) this.#atMs.shift();
-    if (this.#atMs.length > 0 && this.#atMs[0]! <= nowMs) this.#atMs.shift();
+    return this.#atMs.length > 0 && this.#atMs[0]! <= nowMs && this.#atMs.shift() !== undefined;
   }
 
   add(atMs: number): void {

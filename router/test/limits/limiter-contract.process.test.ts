@@ -135,6 +135,19 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect(await told(1, limits, 200)).toEqual([60]);
   });
 
+  test("gives a request that comes back and is refused again a later time [S19.2]", async () => {
+    const limits = { perMinute: 1_000, parallel: 3 };
+    for (const n of [0, 1, 2]) await enter(n, limits);
+    expect(await told(6, limits)).toEqual([7, 7, 7, 14, 14, 14]);
+    await rig.advance(15_000);
+    for (const n of [0, 1]) {
+      await leave(n);
+      expect((await enter(n + 3, limits)).admitted).toBe(true);
+    }
+    // The two new answers alone may take 7 s.
+    expect(await told(1, limits, 200)).toEqual([14]);
+  });
+
   test("includes the minute in the retry time of a refusal by the parallel limit, so that one retry is enough [S19.2]", async () => {
     const limits = { perMinute: 2, parallel: 1 };
     await enter(0, limits);

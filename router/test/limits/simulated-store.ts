@@ -91,8 +91,8 @@ export class SimulatedStore {
     const nowMs = this.#clock.now();
     const toldTimes = new ToldTimes();
     for (const atMs of told.splice(0)) toldTimes.add(atMs);
-    toldTimes.comeBack(nowMs);
-    const running = { admittedAtMs: times, begunAtMs: Array.from(live, () => nowMs) };
+    const hasComeBack = toldTimes.comeBack(nowMs);
+    const running = { hasComeBack, admittedAtMs: times, begunAtMs: Array.from(live, () => nowMs) };
     const seconds = secondsToWait({ ...running, toldAtMs: toldTimes.atMs, durationsMs }, limits, nowMs);
     if (seconds !== undefined) toldTimes.add(nowMs + seconds * 1_000);
     told.push(...toldTimes.atMs);
