@@ -1,4 +1,5 @@
 /** Answers requests for chats, completions and embeddings by a node. Each line of `generateAs` may refuse. */
+import type { IncomingHttpHeaders } from "node:http";
 import type { Catalogue } from "@weiche/shared/catalogue.ts";
 import { checkAnswers, checkModelRules } from "@weiche/shared/convention/model-rules.ts";
 import { requestTokensMax } from "@weiche/shared/convention/prompt-tokens.ts";
@@ -106,7 +107,7 @@ export async function generateAs(
 async function enterLimits(exchange: Exchange, caller: Caller, limiter: Limiter): Promise<void> {
   const { accountId, requestsPerMinute, parallelRequests } = caller;
   const limits = { perMinute: requestsPerMinute, parallel: parallelRequests };
-  const decision = await limiter.enter(accountId, exchange.id, limits);
+  const decision = await limiter.enter(accountId, exchange.id, limits, isRetry(exchange.request.headers));
   if (decision.admitted) return exchange.onSettled(() => limiter.leave(accountId, exchange.id));
   const message =
     decision.limit === "minute"
@@ -114,6 +115,11 @@ async function enterLimits(exchange: Exchange, caller: Caller, limiter: Limiter)
       : `The limit of ${parallelRequests} parallel requests of this account is reached.`;
   const reason: RefusalReason = `rate_limit_${decision.limit}`;
   throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds: decision.retryAfterMs / 1_000, reason });
+}
+
+/** Official clients send how often they have repeated a request. */
+function isRetry({ "x-stainless-retry-count": count }: IncomingHttpHeaders): boolean {
+  return Number(count) > 0;
 }
 
 function limitDuration(exchange: Exchange, { clock, requestMsMax, times }: GenerateDeps): void {

@@ -88,12 +88,12 @@ return 0`);
 
 /**
  * Returns after how many whole seconds a refused request may come back, or 0 if too many were given a time before. ARGV:
- * id, requests per minute, parallel requests, then durations in microseconds in ascending order. See told-times.ts.
+ * id, requests per minute, parallel requests, 1 if the client reports a retry, then durations in microseconds in ascending order. See told-times.ts.
  */
 export const tellScript = script(`
 local id, minute, parallel = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local function rest(age)
-  local first = 4
+  local first = 5
   while ARGV[first] and tonumber(ARGV[first]) <= age do first = first + 1 end
   local longer = #ARGV - first + 1
   if longer < ${durationsMin} then return ${restFactor} * math.max(age, ${youngMs * 1_000}) end
@@ -104,7 +104,7 @@ local function freeIn(ends, limit)
   table.sort(ends, function(a, b) return a > b end)
   return ends[limit] or 0
 end
-local hasComeBack = comeBack()
+local hasComeBack = comeBack() or ARGV[4] == '1'
 local ofMinute, ofPlaces = {}, {}
 local function admitted(at) table.insert(ofMinute, at - now + ${windowMs * 1_000}) end
 for _, at in ipairs(redis.call('LRANGE', times, 0, -1)) do admitted(tonumber(at)) end

@@ -19,7 +19,7 @@ export interface LimitStore extends AsyncDisposable {
     account: AccountId,
     request: RequestId,
     limits: AccountLimits,
-    durationsMs: readonly number[],
+    known: { readonly durationsMs: readonly number[]; readonly isRetry: boolean },
   ): Promise<number | undefined>;
   leave(account: AccountId, request: RequestId): Promise<unknown>;
   /**

@@ -28,9 +28,14 @@ export interface Limiter {
   /**
    * Decides both limits at once: a sliding window of 60 s and a set of live request ids. A refusal by one limit consumes
    * nothing of the other. If both limits refuse, either may be reported. A request id that already holds a place is
-   * admitted again without being counted.
+   * admitted again without being counted. `isRetry`: the client reports that it was refused before.
    */
-  enter(account: AccountId, request: RequestId, limits: AccountLimits): LimitDecision | Promise<LimitDecision>;
+  enter(
+    account: AccountId,
+    request: RequestId,
+    limits: AccountLimits,
+    isRetry?: boolean,
+  ): LimitDecision | Promise<LimitDecision>;
   /** Frees the parallel place. Does nothing for an id that holds none. */
   leave(account: AccountId, request: RequestId): void;
   /** Returns the current use over all routers that share the limits. Changes nothing. */

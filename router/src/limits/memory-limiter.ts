@@ -33,9 +33,9 @@ export class MemoryLimiter implements Limiter {
     this.#sweptAtMs = clock.monotonicMs();
   }
 
-  enter(account: AccountId, request: RequestId, limits: AccountLimits): LimitDecision {
+  enter(account: AccountId, request: RequestId, limits: AccountLimits, isRetry = false): LimitDecision {
     const judgement = this.judge(account, request, limits);
-    if (!judgement.admitted) return { ...judgement, retryAfterMs: this.tell(account, limits) };
+    if (!judgement.admitted) return { ...judgement, retryAfterMs: this.tell(account, limits, isRetry) };
     this.count(account, request, this.#clock.monotonicMs());
     return judgement;
   }
@@ -53,10 +53,10 @@ export class MemoryLimiter implements Limiter {
   }
 
   /** Returns after how many ms the request just refused would be admitted, and remembers this time. */
-  tell(account: AccountId, limits: AccountLimits): number {
+  tell(account: AccountId, limits: AccountLimits, isRetry: boolean): number {
     const nowMs = this.#clock.monotonicMs();
     const { admittedAtMs, live, told } = this.#useOf(account);
-    const hasComeBack = told.comeBack(nowMs);
+    const hasComeBack = told.comeBack(nowMs) || isRetry;
     const begunAtMs = [...live.values()];
     const durationsMs = this.durationsOf(account);
     const occupied = { admittedAtMs, begunAtMs, toldAtMs: told.atMs, durationsMs, hasComeBack };

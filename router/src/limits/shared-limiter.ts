@@ -115,10 +115,10 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     return this.#alone;
   }
 
-  async enter(account: AccountId, request: RequestId, limits: AccountLimits): Promise<LimitDecision> {
+  async enter(account: AccountId, request: RequestId, limits: AccountLimits, isRetry = false): Promise<LimitDecision> {
     const judgement = await this.#judge(account, request, limits);
     if (judgement.admitted) return judgement;
-    const retryAfterMs = await this.#tell(account, request, limits);
+    const retryAfterMs = await this.#tell(account, request, limits, isRetry);
     return { admitted: false, limit: judgement.limit, retryAfterMs };
   }
 
@@ -135,9 +135,9 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
    * Returns after how many ms a refused request would be admitted. The refused requests of an account ask the store in
    * turn, because hundreds at once would slow the store down. If no time is left, the next ones do not ask.
    */
-  #tell(account: AccountId, request: RequestId, limits: AccountLimits): Promise<number> {
+  #tell(account: AccountId, request: RequestId, limits: AccountLimits, isRetry: boolean): Promise<number> {
     const before = this.#telling.get(account) ?? Promise.resolve(0);
-    const told = before.then(() => this.#askWhatToTell(account, request, limits));
+    const told = before.then(() => this.#askWhatToTell(account, request, limits, isRetry));
     this.#telling.set(account, told);
     void told.then(() => {
       if (this.#telling.get(account) === told) this.#telling.delete(account);
@@ -145,17 +145,23 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     return told;
   }
 
-  async #askWhatToTell(account: AccountId, request: RequestId, limits: AccountLimits): Promise<number> {
+  async #askWhatToTell(
+    account: AccountId,
+    request: RequestId,
+    limits: AccountLimits,
+    isRetry: boolean,
+  ): Promise<number> {
     const { own, store, clock } = this.#parts;
-    if (this.#alone) return own.tell(account, limits);
+    if (this.#alone) return own.tell(account, limits, isRetry);
     if ((this.#noTimeUntilMs.get(account) ?? -Infinity) > clock.monotonicMs()) return toldMsMax;
     try {
-      const told = await this.#answered(store.tell(account, request, limits, own.durationsOf(account)));
+      const known = { durationsMs: own.durationsOf(account), isRetry };
+      const told = await this.#answered(store.tell(account, request, limits, known));
       if (told === undefined) this.#noTimeUntilMs.set(account, clock.monotonicMs() + noTimeMs);
       return told ?? toldMsMax;
     } catch (error) {
       this.#lose(error as Error);
-      return own.tell(account, limits);
+      return own.tell(account, limits, isRetry);
     }
   }
 

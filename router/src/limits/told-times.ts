@@ -35,7 +35,7 @@ interface Occupied {
   readonly toldAtMs: readonly number[];
   /** The durations of earlier requests, in ascending order. */
   readonly durationsMs: readonly number[];
-  /** Whether the refused request has come back at a retry time, so that its estimate was wrong. */
+  /** Whether the refused request was refused before, as far as its client says so or it comes at a retry time. */
   readonly hasComeBack: boolean;
 }
 

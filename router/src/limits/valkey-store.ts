@@ -63,10 +63,10 @@ export class ValkeyStore implements LimitStore {
     account: AccountId,
     request: RequestId,
     { perMinute, parallel }: AccountLimits,
-    durationsMs: readonly number[],
+    { durationsMs, isRetry }: Parameters<LimitStore["tell"]>[3],
   ): Promise<number | undefined> {
     const durationsUs = durationsMs.map((duration) => Math.round(duration * 1_000));
-    const args = [this.#prefix + request, perMinute, parallel, ...durationsUs];
+    const args = [this.#prefix + request, perMinute, parallel, isRetry ? 1 : 0, ...durationsUs];
     const seconds = (await this.#run(tellScript, account, () => args)) as number;
     return seconds === 0 ? undefined : seconds * 1_000;
   }

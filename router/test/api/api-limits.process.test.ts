@@ -131,3 +131,22 @@ test("a request waits for a slow limiter, and a client that leaves meanwhile kee
   expect(api.left.length).toBe(2);
   expect(api.failures).toEqual([]);
 });
+
+test.each([
+  ["0", "7"],
+  ["1", "14"],
+])(
+  "a request that its client has repeated %s times has a retry-after of %s s behind a new answer [S19.2]",
+  async (count, seconds) => {
+    await using api = await startApi({ clock: new VirtualClock() });
+    api.keys.set("sk-good", caller({ parallelRequests: 1 }));
+    const held = Promise.withResolvers<void>();
+    api.nodes.script = () => ({ held: held.promise, chunks: ["{}"] });
+    const running = api.post(path, chat());
+    await until(() => api.limiter.running === 1);
+    const refused = await api.post(path, chat(), { "x-stainless-retry-count": count });
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, seconds]);
+    held.resolve();
+    await running;
+  },
+);

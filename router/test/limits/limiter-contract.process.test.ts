@@ -148,6 +148,13 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect(await told(1, limits, 200)).toEqual([14]);
   });
 
+  test("gives a request that its client repeats a later time, whatever refused it before [S19.2]", async () => {
+    const limits = { perMinute: 1_000, parallel: 1 };
+    await enter(0, limits);
+    const [limiter] = rig.limiters;
+    expect(await limiter!.enter(account, request(1), limits, true)).toMatchObject({ retryAfterMs: 14_000 });
+  });
+
   test("includes the minute in the retry time of a refusal by the parallel limit, so that one retry is enough [S19.2]", async () => {
     const limits = { perMinute: 2, parallel: 1 };
     await enter(0, limits);

@@ -54,7 +54,7 @@ export class SimulatedStore {
     const prefix = `${router}:`;
     return {
       enter: (account, request, limits) => this.#told(() => this.#enter(account, prefix + request, limits)),
-      tell: (account, _request, limits, durationsMs) => this.#told(() => this.#tell(account, limits, durationsMs)),
+      tell: (account, _request, limits, known) => this.#told(() => this.#tell(account, limits, known)),
       leave: (account, request) => this.#told(() => this.#knownOf(account).live.delete(prefix + request)),
       renew: (account, requests) => {
         const ids = Array.from(requests(), ([request, isHeld]) => [prefix + request, isHeld] as const);
@@ -86,12 +86,16 @@ export class SimulatedStore {
   }
 
   /** Returns a retry time as if all running requests had just begun. */
-  #tell(account: AccountId, limits: AccountLimits, durationsMs: readonly number[]): number | undefined {
+  #tell(
+    account: AccountId,
+    limits: AccountLimits,
+    { durationsMs, isRetry }: Parameters<LimitStore["tell"]>[3],
+  ): number | undefined {
     const { times, live, told } = this.#knownOf(account);
     const nowMs = this.#clock.now();
     const toldTimes = new ToldTimes();
     for (const atMs of told.splice(0)) toldTimes.add(atMs);
-    const hasComeBack = toldTimes.comeBack(nowMs);
+    const hasComeBack = toldTimes.comeBack(nowMs) || isRetry;
     const running = { hasComeBack, admittedAtMs: times, begunAtMs: Array.from(live, () => nowMs) };
     const seconds = secondsToWait({ ...running, toldAtMs: toldTimes.atMs, durationsMs }, limits, nowMs);
     if (seconds !== undefined) toldTimes.add(nowMs + seconds * 1_000);
