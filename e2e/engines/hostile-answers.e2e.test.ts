@@ -68,6 +68,9 @@ async function ask(...question: Parameters<LoneAgent["chat"]>): Promise<LoneAnsw
   } catch (error) {
     if (!/was lost before|no data connection/.test(String(error)) || ++lost > 100) throw error;
     await sleep(250);
+    // Three failures in a row would make the agent suspect the engine. A whole answer ends the row.
+    const [model] = question;
+    if (bad.models.includes(model)) expectWhole(await ask(model, "sim:tokens=2 hello"));
     return ask(...question);
   }
 }
@@ -160,6 +163,7 @@ test.each(simDialects)(
   async (dialect) => {
     const model = `bad-${dialect}`;
     let [streamsBroken, wholes, billed] = [0, 0, 0];
+    const lostBefore = lost;
     for (const fault of faults) {
       const question = `sim:tokens=5,fault=${fault} hello`;
       const [streamed, collected] = await Promise.all([ask(model, question), ask(model, question, { stream: false })]);
@@ -176,9 +180,17 @@ test.each(simDialects)(
     const samples = await agent.samples();
     const tokens = samples.get(seriesOf("weiche_agent_tokens_total", { model, kind: "completion" }))!;
     const ended = (outcome: string) => samples.get(seriesOf("weiche_agent_requests_total", { model, outcome }));
-    expect([ended("limit-ended"), ended("broken")]).toEqual([billed, streamsBroken - billed]);
+    // A request that was lost with its connection may have ended in any way before it was asked again.
+    const again = lost - lostBefore;
+    for (const [outcome, count] of [
+      ["limit-ended", billed],
+      ["broken", streamsBroken - billed],
+    ] as const) {
+      expect(ended(outcome), outcome).toBeGreaterThanOrEqual(count);
+      expect(ended(outcome), outcome).toBeLessThanOrEqual(count + again);
+    }
     expect(tokens, "answers that the service broke cost nothing").toBeGreaterThanOrEqual(2 * wholes + billed);
-    expect(tokens).toBeLessThanOrEqual(2 * (wholes + lost + billed));
+    expect(tokens).toBeLessThanOrEqual(2 * (wholes + billed) + (5 + 2) * again);
     expect(
       samples.get(seriesOf("weiche_agent_engine_failures_total", { slot: model, model, what: "answer" })),
     ).toBeGreaterThanOrEqual(2 * faults.length);

@@ -4,12 +4,12 @@ import { connect, type Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { expect, test } from "vitest";
-import { systemClock } from "@weiche/shared/time/clock.ts";
+import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { issueAuthority, issueCertificate } from "../certificates/issue.ts";
 import { connectionsPerNameMax } from "./certificate-limit.ts";
 import { openNodeListener } from "./node-listener.ts";
-import { handshakesPerAddressMax, StrangerLimit } from "./stranger-limit.ts";
+import { failures, StrangerLimit } from "./stranger-limit.ts";
 
 test("the kernel's queue holds a thousand nodes that dial at once, more than the default of Node.js", async () => {
   const accepted: Socket[] = [];
@@ -25,6 +25,9 @@ test("the kernel's queue holds a thousand nodes that dial at once, more than the
   await listener.close(0);
 });
 
+/** No limit regains room, however long a busy machine takes. */
+const still: Clock = { now: () => 0, monotonicMs: () => 0, after: (ms, run) => systemClock.after(ms, run) };
+
 /** Opens a listener with mutual TLS. Returns it with the certificates that its clients need. */
 async function openSecure(handshakeMsMax: number) {
   const validity = { fromMs: Date.now() - 60_000, days: 2 };
@@ -33,10 +36,10 @@ async function openSecure(handshakeMsMax: number) {
   const own = issueCertificate(authority, ["localhost"], validity);
   const current = { ...own, ca, minVersion: "TLSv1.3" };
   const tls = { current, onChange: () => () => {} } as unknown as TlsFiles;
-  const strangers = new StrangerLimit(systemClock, () => false);
+  const strangers = new StrangerLimit(still, () => false);
   const seen = { accepted: [] as Socket[], crowd: 0, refused: 0, tooMany: [] as string[] };
   const listener = await openNodeListener({
-    ...{ alpn: "x", clock: systemClock, tls, strangers, handshakeMsMax, listen: { host: "127.0.0.1", port: 0 } },
+    ...{ alpn: "x", clock: still, tls, strangers, handshakeMsMax, listen: { host: "127.0.0.1", port: 0 } },
     accept: (socket) => void seen.accepted.push(socket.on("error", () => {})),
     onCrowd: () => seen.crowd++,
     onTooMany: (reason, names) => seen.tooMany.push(`${reason} ${names}`),
@@ -64,7 +67,8 @@ test("silent strangers are reset above a limit and closed after the handshake's 
   await expect.poll(() => held.filter(({ destroyed }) => destroyed).length, { timeout: 20_000 }).toBe(400);
   expect(seen.crowd).toBeGreaterThan(0);
   expect(seen.refused + seen.crowd).toBeGreaterThanOrEqual(400);
-  expect(seen.refused).toBeGreaterThanOrEqual(handshakesPerAddressMax);
+  // On a busy machine the first handshakes time out before the last ones begin.
+  expect(seen.refused).toBeGreaterThanOrEqual(failures.perIpBurst);
   await expect.poll(() => strangers.handshakes).toBe(0);
   expect(before.every((socket) => !socket.destroyed)).toBe(true);
   await listener.close(0);
@@ -115,7 +119,7 @@ test("a node that connects again and again is refused after the handshake, and s
   expect(new Set(seen.tooMany)).toEqual(new Set(["too-often DNS:localhost"]));
   const from = { crowd: seen.crowd, handshakes: seen.accepted.length + seen.tooMany.length };
   for (let n = 0; n < 50; n++) await knock("127.0.0.1");
-  expect(seen.crowd - from.crowd).toBeGreaterThan(40);
+  expect(seen.crowd - from.crowd).toBe(50);
   const before = seen.tooMany.length;
   await knock("127.0.0.2");
   await expect.poll(() => seen.tooMany.length + seen.accepted.length).toBeGreaterThan(before);

@@ -23,7 +23,7 @@ const knownMax = 10_000;
  * Failed handshakes that one address may have, and how many it regains per second. A handshake costs a few milliseconds
  * of the event loop, so that one address uses at most some percent of it.
  */
-const failures = { perIpPerSecond: 5, perIpBurst: 100 };
+export const failures = { perIpPerSecond: 5, perIpBurst: 100 };
 
 export class StrangerLimit {
   readonly #failures: IpLimit;
