@@ -186,8 +186,8 @@ test.each(simDialects)(
       ["limit-ended", billed],
       ["broken", streamsBroken - billed],
     ] as const) {
-      expect(ended(outcome), outcome).toBeGreaterThanOrEqual(count);
-      expect(ended(outcome), outcome).toBeLessThanOrEqual(count + again);
+      expect(ended(outcome)).toBeGreaterThanOrEqual(count);
+      expect(ended(outcome)).toBeLessThanOrEqual(count + again);
     }
     expect(tokens, "answers that the service broke cost nothing").toBeGreaterThanOrEqual(2 * wholes + billed);
     expect(tokens).toBeLessThanOrEqual(2 * (wholes + billed) + (5 + 2) * again);
