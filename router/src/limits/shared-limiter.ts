@@ -76,6 +76,8 @@ interface Held {
   leftAtMs: number;
 }
 
+type Refused = readonly [account: AccountId, request: RequestId, limits: AccountLimits, isRetry: boolean];
+
 export class SharedLimiter implements Limiter, AsyncDisposable {
   readonly #parts: SharedLimiterParts;
   readonly #held = new Map<AccountId, Held>();
@@ -135,9 +137,10 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
    * Returns after how many ms a refused request would be admitted. The refused requests of an account ask the store in
    * turn, because hundreds at once would slow the store down. If no time is left, the next ones do not ask.
    */
-  #tell(account: AccountId, request: RequestId, limits: AccountLimits, isRetry: boolean): Promise<number> {
+  #tell(...asked: Refused): Promise<number> {
+    const [account] = asked;
     const before = this.#telling.get(account) ?? Promise.resolve(0);
-    const told = before.then(() => this.#askWhatToTell(account, request, limits, isRetry));
+    const told = before.then(() => this.#askWhatToTell(...asked));
     this.#telling.set(account, told);
     void told.then(() => {
       if (this.#telling.get(account) === told) this.#telling.delete(account);
@@ -145,12 +148,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     return told;
   }
 
-  async #askWhatToTell(
-    account: AccountId,
-    request: RequestId,
-    limits: AccountLimits,
-    isRetry: boolean,
-  ): Promise<number> {
+  async #askWhatToTell(...[account, request, limits, isRetry]: Refused): Promise<number> {
     const { own, store, clock } = this.#parts;
     if (this.#alone) return own.tell(account, limits, isRetry);
     if ((this.#noTimeUntilMs.get(account) ?? -Infinity) > clock.monotonicMs()) return toldMsMax;
