@@ -142,9 +142,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     const before = this.#telling.get(account) ?? Promise.resolve(0);
     const told = before.then(() => this.#askWhatToTell(...asked));
     this.#telling.set(account, told);
-    void told.then(() => {
-      if (this.#telling.get(account) === told) this.#telling.delete(account);
-    });
+    void told.then(() => this.#telling.get(account) === told && this.#telling.delete(account));
     return told;
   }
 
@@ -238,9 +236,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
   }
 
   #heldOf(account: AccountId): Held {
-    let held = this.#held.get(account);
-    if (!held) this.#held.set(account, (held = { live: new Map(), leftAtMs: 0 }));
-    return held;
+    return this.#held.getOrInsertComputed(account, () => ({ live: new Map(), leftAtMs: 0 }));
   }
 
   /** Returns whether the request was held. */
