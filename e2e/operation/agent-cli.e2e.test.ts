@@ -1,7 +1,7 @@
 /** Tests the real command `weiche-agent` against a real agent with simulated engines. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -21,13 +21,16 @@ let agent: RunningProgram;
 
 beforeAll(async () => {
   const simulated = [process.execPath, join(root, "e2e/sim-engine/main.ts"), "--port", "{port}"];
-  const engine = (model: string, startMs: number, more: readonly string[] = []) => ({
-    model,
-    dialect: "vllm",
+  const engine = (model: string, startMs: number, more: readonly string[] = [], settings = {}) => ({
+    ...{ model, dialect: "vllm", ...settings },
     command: [...simulated, "--model", model, "--start-ms", String(startMs), ...more],
   });
   const speed = Object.entries(speeds).flatMap(([option, value]) => [`--${option}`, String(value)]);
-  const engines = [engine("quick", 0), engine("slow", 3_000), engine("paced", 500, speed)];
+  const sleeps = { sleep: { level: 1 }, maxConcurrent: 4 };
+  const engines = [
+    ...[engine("quick", 0), engine("slow", 3_000), engine("paced", 500, speed)],
+    engine("sleepy", 1_500, [...speed, "--sleep-ms", "300", "--wake-ms", "600"], sleeps),
+  ];
   const slot = { name: "a", minResidencySeconds: 0, engines };
   const making = { folder: join(directory, "ca"), nowMs: Date.now() };
   makeAuthority(making);
@@ -72,6 +75,15 @@ async function activate(model: string): Promise<void> {
   });
 }
 
+/** Waits until the slot is as it was: this model is active, and nothing runs or waits. */
+async function untilIdle(model: string): Promise<void> {
+  await until(`${model} to be active again`, async () => {
+    const { slots } = JSON.parse((await command("status", "--json")).stdout) as AgentStatus;
+    const [{ state, active, running, waiting }] = slots as [AgentStatus["slots"][0]];
+    return state === "active" && active === model && running === 0 && Object.keys(waiting).length === 0;
+  });
+}
+
 describe("weiche-agent", () => {
   test("prints the node's state as a table and as JSON", async () => {
     const { code, stdout } = await command("status");
@@ -113,7 +125,8 @@ describe("weiche-agent", () => {
     expect(stdout).toMatch(/^host +\d+\.\d GiB/m);
   });
 
-  test("measures an engine within a few percent and writes its profile to a file", async () => {
+  test("measures an engine within a few percent, writes its profile to a file and gives the slot back", async () => {
+    await activate("quick");
     const measuring = command("profile", "paced");
     await until("requests of the profile to run", async () => {
       const { slots } = JSON.parse((await command("status", "--json")).stdout) as AgentStatus;
@@ -146,8 +159,47 @@ describe("weiche-agent", () => {
     expect(startSeconds).toBeGreaterThan(0.5);
     expect(stopSeconds).toBeGreaterThan(0);
     expect(profile.wakeSeconds).toBeUndefined();
-    const { slots } = JSON.parse((await command("status", "--json")).stdout) as AgentStatus;
-    expect(slots).toMatchObject([{ active: "paced", running: 0 }]);
+    await untilIdle("quick");
+  });
+
+  test("measures the start of an engine that sleeps, how long it takes to fall asleep, and to wake", async () => {
+    await activate("quick");
+    const profile = async () => {
+      expect(await command("profile", "sleepy")).toMatchObject({ code: 0 });
+      const { value } = checkYaml(readFileSync(join(directory, "sleepy.profile.yaml"), "utf8"), profileSchema);
+      return value!;
+    };
+    const first = await profile();
+    expect(first.startSeconds).toBeGreaterThan(1.5);
+    for (const { stopSeconds, wakeSeconds } of [first, await profile()]) {
+      expect(stopSeconds).toBeGreaterThan(0.3);
+      expect(wakeSeconds).toBeGreaterThan(0.6);
+      // The time of the start must not be taken for that of a wake.
+      expect(wakeSeconds).toBeLessThan(1.5);
+    }
+    await untilIdle("quick");
+    // The engine sleeps now, so that it wakes where it started before.
+    expect((await profile()).startSeconds).toBeUndefined();
+  });
+
+  test.each([
+    ["the engine answers", "paced", /^4 of 11: /m],
+    ["the engine starts", "slow", /^1 of 11: start slow/m],
+  ])("Ctrl-C while %s shows what is known, writes no file, and gives the slot back", async (_, model, at) => {
+    await activate("quick");
+    const env = { ...process.env, WEICHE_DATA_DIR: directory };
+    const profile = spawn(process.execPath, [bin, "profile", model, "--out", "stopped.yaml"], { env, cwd: directory });
+    const said = { stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"] as const) profile[name].on("data", (text: Buffer) => (said[name] += text));
+    await until("the measurement to go on", () => at.test(said.stderr));
+    const exit = once(profile, "exit");
+    profile.kill("SIGINT");
+    expect(await exit).toEqual([130, null]);
+    expect(said.stderr).toContain("weiche-agent: stopped before everything was measured\n");
+    expect(said.stdout).toMatch(/^known so far, and not written to stopped\.yaml: /);
+    if (model === "paced") expect(said.stdout).toMatch(/a step takes [\d.]+ ms[^]*start [\d.]+ s, stop not measured/);
+    expect(existsSync(join(directory, "stopped.yaml"))).toBe(false);
+    await untilIdle("quick");
   });
 
   test("names the model of a profile that no slot of the node serves", async () => {

@@ -16,11 +16,18 @@ const silenceMsMax = 60_000;
 
 export function openProfile({ config, clock, opened }: Core, { slots, history }: OpenedSlots, life: EngineLife) {
   const connections = opened.use(new EngineConnections(clock, life, silenceMsMax));
-  const run = new ProfileRun(async (model, signal, onProgress) => {
+  const run = new ProfileRun(async (model, signal, events) => {
     const slot = config.slots.find(({ engines }) => engines.some((engine) => servedBy(engine).includes(model)))!;
-    const options = { slots, connections, dialects, clock, signal, config: slot, history, onProgress };
-    const profile = await profileEngine(options, model);
-    return { ...profile, gpus: await gpusOf(slot), agent, measured: new Date(clock.now()).toISOString() };
+    const view = () => slots.views().find(({ name }) => name === slot.name)!;
+    const { activeModel: before } = view();
+    const asleep = () => view().sleepers.map((sleeper) => sleeper.model);
+    try {
+      const options = { slots, connections, dialects, clock, signal, config: slot, history, asleep, ...events };
+      const profile = await profileEngine(options, model);
+      return { ...profile, gpus: await gpusOf(slot), agent, measured: new Date(clock.now()).toISOString() };
+    } finally {
+      if (before !== undefined) slots.prewarm(before, slot.name);
+    }
   });
   opened.defer(() => run.stop());
   return run;

@@ -7,15 +7,17 @@ import type { SwitchHistory } from "../slots/switch-history.ts";
 import type { SwitchReport } from "../slots/switch-meter.ts";
 import { admitted, answersAtOnce, type AskingOptions } from "./engine-answers.ts";
 import type { EngineProfile } from "./profile-file.ts";
+import type { ProfileEvents } from "./profile-run.ts";
 import { fitStep, type StepPoint } from "./step-fit.ts";
 import { aloneOf, prefillOf, stepOf, type Alone } from "./step-times.ts";
 
 type Measured = Omit<EngineProfile, "gpus" | "agent" | "measured">;
 
-interface ProfileOptions extends AskingOptions {
+interface ProfileOptions extends AskingOptions, ProfileEvents {
   readonly config: SlotConfig;
   readonly history: SwitchHistory;
-  readonly onProgress: (done: number, of: number, what: string) => void;
+  /** The models of the slot whose engines sleep now. */
+  readonly asleep: () => readonly ModelId[];
 }
 
 interface Steps {
@@ -37,7 +39,7 @@ const lengthRatio = 16;
 
 /** Throws an `Error` if the model cannot be measured. */
 export async function profileEngine(options: ProfileOptions, model: ModelId): Promise<Measured> {
-  const { config, onProgress } = options;
+  const { config, onProgress, onKnown, asleep } = options;
   const engine = config.engines.find((spec) => servedBy(spec).includes(model))!;
   const other = config.engines.find((spec) => spec !== engine);
   const counts = running.filter((count) => count <= engine.maxConcurrent);
@@ -45,37 +47,51 @@ export async function profileEngine(options: ProfileOptions, model: ModelId): Pr
   let done = 0;
   const tell = (what: string) => onProgress(done++, parts, what);
 
+  let known: Partial<Measured> = { model, engine: engine.dialect, places: engine.maxConcurrent };
+  const note = (more: Partial<Measured>) => onKnown((known = { ...known, ...more }));
+
   tell(`start ${model}`);
+  const wasAsleep = asleep().includes(engine.model);
   const first = await switched(options, engine);
+  const started = given("startSeconds", wasAsleep ? undefined : startOf(first));
   const admission = await admitted(options, model, config.name);
   admission.release();
   const { endpoint } = admission;
   const version = await versionOf(options.dialects[engine.dialect], endpoint);
-  const { alone, points } = await stepsOf(options, model, counts, endpoint.windowTokens ?? windowTokensAssumed, tell);
-  const times = other ? await turns(options, engine, other, tell) : undefined;
-  // An engine that sleeps has woken at its last turn, and its first turn was a start if it did not run before.
-  const sleeps = engine.sleepLevel !== undefined;
-  return {
-    ...{ model, engine: engine.dialect, ...(version !== undefined && { version }) },
-    ...{ places: engine.maxConcurrent, step: fitStep(points), points: [...points] },
-    ...given("startSeconds", startOf(sleeps ? first : (times?.back ?? first))),
-    ...given("stopSeconds", secondsOf(times?.away, ["stop", "memory"])),
-    ...given("wakeSeconds", sleeps ? startOf(times?.back) : undefined),
+  note({ ...(version !== undefined && { version }), ...started });
+  const windowTokens = endpoint.windowTokens ?? windowTokensAssumed;
+  const { alone, points } = await stepsOf(options, model, { counts, windowTokens, tell, note });
+  const speed = {
+    ...{ step: fitStep(points), points: [...points] },
     ...given("prefillTokensPerSecond", prefillOf(alone[0]!, alone[1]!)),
   };
+  note(speed);
+  if (other) {
+    tell(`switch to ${other.model}`);
+    note(given("stopSeconds", secondsOf(await switched(options, other), ["stop", "memory"])));
+    tell(`switch back to ${engine.model}`);
+    const back = startOf(await switched(options, engine));
+    note(given(engine.sleepLevel === undefined ? "startSeconds" : "wakeSeconds", back));
+  }
+  return { ...known, ...speed, model, engine: engine.dialect, places: engine.maxConcurrent };
 }
 
 async function versionOf(dialect: Dialect, endpoint: EngineEndpoint): Promise<string | undefined> {
   return await dialect.version?.(endpoint, AbortSignal.timeout(versionMsMax)).catch(() => undefined);
 }
 
+interface StepsWanted {
+  readonly counts: readonly number[];
+  readonly windowTokens: number;
+  readonly tell: (what: string) => void;
+  readonly note: (known: Partial<Measured>) => void;
+}
+
 /** Throws an `Error` if an engine cannot run even one answer for long enough. */
 async function stepsOf(
   options: ProfileOptions,
   model: ModelId,
-  counts: readonly number[],
-  windowTokens: number,
-  tell: (what: string) => void,
+  { counts, windowTokens, tell, note }: StepsWanted,
 ): Promise<Steps> {
   const longWords = Math.floor(Math.min(longPromptTokensMax, windowTokens / 2) / tokensPerWord);
   const alone: Alone[] = [];
@@ -90,7 +106,9 @@ async function stepsOf(
       // An answer that runs alone goes on to its end, where the engine counts its tokens. The first one may be late.
       if (count === 1) alone.push(faster(aloneOf(answers[0]!), aloneOf((await ask())[0]!)));
       const point = stepOf(answers, alone.at(-1)!);
-      if (point) points.push(point);
+      if (!point) continue;
+      points.push(point);
+      note({ step: fitStep(points), points: [...points] });
     }
   }
   if (points.length === 0) throw new Error("the engine's answers ended too soon to measure a step");
@@ -99,13 +117,6 @@ async function stepsOf(
 
 function faster(one: Alone, other: Alone): Alone {
   return one.firstTokenMs < other.firstTokenMs ? one : other;
-}
-
-async function turns(options: ProfileOptions, engine: EngineSpec, other: EngineSpec, tell: (what: string) => void) {
-  tell(`switch to ${other.model}`);
-  const away = await switched(options, other);
-  tell(`switch back to ${engine.model}`);
-  return { away, back: await switched(options, engine) };
 }
 
 /** Activates the engine. Returns the switch that this took, if any. */

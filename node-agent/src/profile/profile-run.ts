@@ -14,13 +14,17 @@ export type ProfileState =
       readonly what: string;
     }
   | { readonly state: "done"; readonly model: ModelId; readonly profile: EngineProfile }
+  | { readonly state: "stopped"; readonly model: ModelId; readonly known: Partial<EngineProfile> }
   | { readonly state: "failed"; readonly model: ModelId; readonly error: string };
 
-type Work = (
-  model: ModelId,
-  signal: EndController,
-  onProgress: (done: number, of: number, what: string) => void,
-) => Promise<EngineProfile>;
+/** What a measurement reports while it goes on. */
+export interface ProfileEvents {
+  onProgress(done: number, of: number, what: string): void;
+  /** Gets everything that has been measured so far. */
+  onKnown(known: Partial<EngineProfile>): void;
+}
+
+type Work = (model: ModelId, signal: EndController, events: ProfileEvents) => Promise<EngineProfile>;
 
 export class ProfileRun {
   #state: ProfileState = { state: "none" };
@@ -41,16 +45,22 @@ export class ProfileRun {
     const controller = new EndController();
     this.#controller = controller;
     this.#state = { state: "running", model, done: 0, of: 1, what: "start" };
-    const onProgress = (done: number, of: number, what: string) =>
-      void (this.#state = { state: "running", model, done, of, what });
-    void this.#work(model, controller, onProgress).then(
+    let known: Partial<EngineProfile> = {};
+    const events: ProfileEvents = {
+      onProgress: (done, of, what) => void (this.#state = { state: "running", model, done, of, what }),
+      onKnown: (now) => void (known = now),
+    };
+    void this.#work(model, controller, events).then(
       (profile) => void (this.#state = { state: "done", model, profile }),
-      (error: unknown) => void (this.#state = { state: "failed", model, error: (error as Error).message }),
+      (error: unknown) => {
+        const failed = { state: "failed", model, error: (error as Error).message } as const;
+        this.#state = controller.aborted ? { state: "stopped", model, known } : failed;
+      },
     );
     return true;
   }
 
-  /** Ends the running requests. The state becomes `failed`. */
+  /** Ends the running requests. The state becomes `stopped`. */
   stop(): void {
     this.#controller?.abort(new Error("the profile was stopped"));
   }

@@ -44,10 +44,12 @@ export function createSlots({ slots, engines, ...shared }: NodeSlotsOptions) {
     },
     /**
      * Starts the model once, when no request is in the way. Does nothing if a slot serves it already or no slot may
-     * serve it.
+     * serve it. `slot`: the slot that serves the model, whatever others serve.
      */
-    prewarm(model: ModelId): void {
-      if (!runners.some((runner) => has(runner, model))) choose(runners, model)?.prewarm(model);
+    prewarm(model: ModelId, slot?: SlotName): void {
+      const named = runners.find(({ name, models: its }) => name === slot && its.has(model));
+      if (named) named.prewarm(model);
+      else if (!runners.some((runner) => has(runner, model))) choose(runners, model)?.prewarm(model);
     },
     setMaintenance: (on: boolean): void => runners.forEach((runner) => runner.setMaintenance(on)),
     async close(options: CloseOptions): Promise<void> {

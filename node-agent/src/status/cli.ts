@@ -1,11 +1,11 @@
-/** `weiche-agent`: shows and controls the agent of this host. Exit codes: 0, 1 refused, 2 usage, 3 no agent. */
-import { readFileSync, statSync } from "node:fs";
+/** `weiche-agent`: shows and controls the agent of this host. Exit codes: 0, 1 refused, 2 usage, 3 no agent, 130 stopped. */
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { styleText } from "node:util";
 import { Argument, Command, CommanderError } from "commander";
 import { NobodyThere, askSocket } from "@weiche/shared/program/admin-socket.ts";
 import { verdictLines } from "@weiche/shared/files/config-file.ts";
+import { readForStart, StartError } from "@weiche/shared/files/start-error.ts";
 import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
 import { logLevels, logLevelSecondsMax, logLevelText, type LogLevelState } from "@weiche/shared/program/log-level.ts";
 import { readDurationMs } from "@weiche/shared/program/duration.ts";
@@ -19,6 +19,7 @@ import { formatStatus, type TextOptions } from "./status-text.ts";
 const watchPeriodMs = 1_000;
 
 class Refused extends Error {}
+class Stopped extends Error {}
 
 const program = new Command("weiche-agent")
   .description("Inspect and control the node-agent of this host.")
@@ -77,12 +78,16 @@ program
   .argument("<file>")
   .description("Check an agent.yaml. Exit with 1 on mistakes. Missing parts of this host are warnings.")
   .action(async (file: string) => {
-    const verdict = await judgeAgentFile(file, readText(file));
+    const verdict = await judgeAgentFile(file, readForStart(file).toString());
     print(verdict, verdictLines(verdict).map(plainText).join("\n"));
     if (verdict.mistakes.length > 0) process.exitCode = 1;
   });
 
-addProfileCommand(program, { ask, print, refused: (message) => new Refused(message) });
+addProfileCommand(program, {
+  ...{ ask, print },
+  refused: (message) => new Refused(message),
+  stopped: (message) => new Stopped(message),
+});
 
 try {
   await program.parseAsync();
@@ -101,9 +106,13 @@ function exitCodeOf(error: unknown): number {
     );
     return 3;
   }
-  if (error instanceof Refused) {
+  if (error instanceof Refused || error instanceof StartError) {
     console.error(`weiche-agent: ${plainText(error.message)}`);
     return 1;
+  }
+  if (error instanceof Stopped) {
+    console.error(`weiche-agent: ${error.message}`);
+    return 130; // as a shell reports a program that Ctrl-C ended
   }
   throw error;
 }
@@ -124,13 +133,4 @@ function textOptions(): TextOptions {
   const { stdout } = process;
   if (!stdout.isTTY) return {};
   return { width: stdout.columns, paint: (tone, text) => styleText(tone, text, { stream: stdout }) };
-}
-
-function readText(file: string): string {
-  try {
-    if (statSync(file).isFile()) return readFileSync(file, "utf8");
-  } catch (error) {
-    throw new Refused(`cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`);
-  }
-  throw new Refused(`${file} is not a file`);
 }
