@@ -19,6 +19,7 @@ const traces = [
   { file: "mooncake-conversation.jsonl", models: ["chat"] },
   { file: "servegen-day5-0.25.jsonl", models: ["m-small", "m-mid", "m-large"] },
   { file: "servegen-day5-0.6.jsonl", models: ["m-small", "m-mid", "m-large"] },
+  { file: "servegen-day9-0.25.jsonl", models: ["m-small", "m-mid", "m-large"] },
 ];
 
 const rows = [];
