@@ -63,5 +63,5 @@ test("a file that is no GGUF, has another version or is damaged is reported as s
 
 test("a missing file is reported in one line", () => {
   rmSync(file);
-  expect(start).toThrow(`cannot read ${file}: ENOENT`);
+  expect(start).toThrow(`cannot read ${file}: it does not exist (ENOENT)`);
 });

@@ -2,7 +2,7 @@
 import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parse, stringify } from "yaml";
-import { StartError } from "@weiche/shared/files/start-error.ts";
+import { StartError, unreadable } from "@weiche/shared/files/start-error.ts";
 import { GgufError, ggufBytesNeeded } from "./gguf-file.ts";
 
 interface AgentFile {
@@ -53,7 +53,7 @@ function requireGguf(file: string): void {
     if (size < needed) throw new GgufError(`is cut off: it has ${size} of its ${needed} bytes`);
   } catch (error) {
     if (error instanceof GgufError) throw new StartError(`${file} ${error.message}`);
-    throw new StartError(`cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`);
+    throw unreadable(file, error);
   }
 }
 

@@ -71,7 +71,7 @@ const cases: [name: string, program: string, args: string[], env: () => Record<s
     router,
     [],
     () => ({ WEICHE_CONFIG: "/nowhere/router.yaml" }),
-    /^weiche-router: cannot read \/nowhere\/router\.yaml: ENOENT$/,
+    /^weiche-router: cannot read \/nowhere\/router\.yaml: it does not exist \(ENOENT\)\. Check the path$/,
   ],
   [
     "a mistake in the catalogue",
@@ -147,14 +147,14 @@ const cases: [name: string, program: string, args: string[], env: () => Record<s
     start,
     ["--gguf", "/nowhere/model.gguf"],
     () => ({}),
-    /^weiche: cannot read \/nowhere\/model\.gguf: ENOENT$/,
+    /^weiche: cannot read \/nowhere\/model\.gguf: it does not exist \(ENOENT\)\. Check the path$/,
   ],
   [
     "a missing GGUF whose path is relative to npm's folder",
     start,
     ["--gguf", "model.gguf"],
     () => ({ INIT_CWD: directory }),
-    /^weiche: cannot read .*\/weiche-bad-\w+\/model\.gguf: ENOENT$/,
+    /^weiche: cannot read .*\/weiche-bad-\w+\/model\.gguf: it does not exist \(ENOENT\)\. Check the path$/,
   ],
   [
     "a file that is no GGUF",

@@ -2,7 +2,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { asId, type AccountId, type ModelId } from "@weiche/shared/ids.ts";
-import { formatMistakes } from "@weiche/shared/files/config-file.ts";
 import type { LoadRequest } from "@weiche/router/src/simulate/load.ts";
 import { openTrace, type Trace } from "@weiche/router/src/simulate/loads/trace.ts";
 import { exponential, gammaGap, normal } from "@weiche/router/src/simulate/loads/draws.ts";
@@ -27,10 +26,7 @@ export function readAzureSizes(folder: string, name: string): readonly Sizes[] |
 }
 
 function traceOf(file: string, model?: string): Trace | undefined {
-  if (!existsSync(file)) return undefined;
-  const { trace, mistakes } = openTrace(file, { model });
-  if (!trace) throw new Error(formatMistakes(file, mistakes).join("; "));
-  return trace;
+  return existsSync(file) ? openTrace(file, { model }) : undefined;
 }
 
 function arrivalOf({ atMs, model, account, inputTokens, outputTokens }: LoadRequest): Arrival {

@@ -6,7 +6,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
-import { StartError } from "@weiche/shared/files/start-error.ts";
+import { StartError, unwritable } from "@weiche/shared/files/start-error.ts";
 import { daysUntil } from "@weiche/shared/http/certificates.ts";
 import { issueAuthority, issueCertificate, type Authority, type Issued } from "./issue.ts";
 
@@ -41,7 +41,11 @@ const authorityDays = 3_650;
 export function makeAuthority({ folder, nowMs, days = authorityDays }: Making): CertificateView {
   if (existsSync(join(folder, "ca.key")))
     throw new StartError(`${join(folder, "ca.key")} exists: a new authority would invalidate all certificates`);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw unwritable(folder, error);
+  }
   write(folder, "ca", issueAuthority({ fromMs: nowMs, days }));
   return view(folder, "ca", nowMs);
 }

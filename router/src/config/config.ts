@@ -1,5 +1,4 @@
 /** Reads the router's configuration from YAML and environment, and checks it once, before anything listens. */
-import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { formatMistakes, loadYaml } from "@weiche/shared/files/config-file.ts";
 import { contentDigest } from "@weiche/shared/files/content-digest.ts";
@@ -7,7 +6,7 @@ import { parseCatalogue, type Catalogue } from "@weiche/shared/catalogue.ts";
 import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
 import { formatListen, parseListen } from "@weiche/shared/http/listen.ts";
-import { StartError } from "@weiche/shared/files/start-error.ts";
+import { readForStart, StartError } from "@weiche/shared/files/start-error.ts";
 import { readOpsConfig } from "@weiche/shared/program/ops-access.ts";
 import { checkPrivate, readSecret, withPassword } from "@weiche/shared/files/private-file.ts";
 import type { PackageEntry } from "@weiche/shared/packages.ts";
@@ -70,13 +69,7 @@ export function catalogueFileOf({ catalogue }: RawRouter, baseDir: string): stri
 
 /** Reads the catalogue file. Throws a `StartError` with every mistake and its line. */
 export function loadCatalogue(file: string): CatalogueFile {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    throw new StartError(`cannot read the catalogue ${file}: ${(error as NodeJS.ErrnoException).code}`);
-  }
-  const { mistakes, ...read } = parseCatalogue(text);
+  const { mistakes, ...read } = parseCatalogue(readForStart(file).toString());
   if (!read.catalogue) throw new StartError(formatMistakes(file, mistakes).join("; "));
   return { ...read, digest: contentDigest(text) };
 }

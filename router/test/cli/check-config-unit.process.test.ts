@@ -96,7 +96,7 @@ test("a file below /run that no line of the unit makes is a mistake", async () =
   const { mistakes, warnings } = await said(unitWith("router-router.key", "ImportCredential=api.*"));
   expect([mistakes, warnings[0]]).toEqual([[], expect.stringContaining("as while the service does not run")]);
   writeFileSync(file(), JSON.stringify({ catalogue: "catalogue.yaml", ops: { tokenFile: absent } }));
-  const text = `cannot read ${absent}: ENOENT`;
+  const text = `cannot read ${absent}: it does not exist (ENOENT). Check the path`;
   expect(await said(unitWith("router-router.key"))).toEqual({ mistakes: [text], warnings: [] });
   expect(await said(unitWith("router-router.key", "ImportCredential=api.*"))).toEqual({
     mistakes: [],

@@ -107,7 +107,9 @@ test("a secret that is missing or readable by others is a mistake", async () => 
   chmodSync(join(folder, "password"), 0o600);
   expect(await check(path)).toMatchObject({ code: 0 });
   rmSync(join(folder, "password"));
-  expect((await check(path)).lines[0]).toBe("router.yaml:4: cannot read password: ENOENT");
+  expect((await check(path)).lines[0]).toBe(
+    "router.yaml:4: cannot read password: it does not exist (ENOENT). Check the path",
+  );
 });
 
 const cases: [what: string, prepare: () => string[], line: string | RegExp, code: 0 | 1][] = [
@@ -256,6 +258,8 @@ test("check-config reports the same with --json, and a missing file in one line"
   expect(await check(join(folder, "no.yaml"))).toMatchObject({
     code: 1,
     said: "",
-    stderr: expect.stringMatching(/^weiche: cannot read .*no\.yaml: ENOENT/) as string,
+    stderr: expect.stringMatching(
+      /^weiche: cannot read .*no\.yaml: it does not exist \(ENOENT\). Check the path/,
+    ) as string,
   });
 });

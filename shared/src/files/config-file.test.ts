@@ -33,7 +33,7 @@ describe("a configuration file", () => {
       ],
       limits: { waiters: 512 },
     });
-    const wrong = [{ line: 1, message: '"limits.waiters" must be integer' }];
+    const wrong = [{ line: 1, message: '"limits.waiters" must be a whole number' }];
     expect(checkYaml("limits: { waiters: many }\nslots: []", filled).mistakes).toEqual(wrong);
   });
 
@@ -69,7 +69,12 @@ describe("a configuration file", () => {
       'the key "perIpPerSecond" is written twice',
     ],
     ["a missing key is named", "limits: { perIpPerSecond: 1 }", 1, '"catalogue" is missing'],
-    ["a wrong type is named with its path", "catalogue: c\nslots:\n  - name: 5", 3, '"slots.0.name" must be string'],
+    [
+      "a wrong type is named with its path",
+      "catalogue: c\nslots:\n  - name: 5",
+      3,
+      '"slots.0.name" must be a text: put it in quotes',
+    ],
     [
       "a value out of range is answered with the range",
       "catalogue: c\nlimits:\n  perIpPerSecond: -1",

@@ -152,9 +152,21 @@ function* explain(error: SchemaError, schema: TSchema, value: unknown): Iterable
       yield [path, `"${name}" must be one of ${allowed.join(", ")}${near ? `; did you mean "${near}"?` : ""}`];
       return;
     }
-    default:
-      yield [path, name === "" ? `the file ${error.message}` : `"${name}" ${error.message}`];
+    default: {
+      const message = error.keyword === "type" ? typeText(error.params["type"], valueAt(value, path)) : error.message;
+      yield [path, name === "" ? `the file ${message}` : `"${name}" ${message}`];
+    }
   }
+}
+
+const typeTexts: Readonly<Record<string, string>> = {
+  ...{ object: "must have keys and values", array: "must be a list", boolean: "must be true or false" },
+  ...{ number: "must be a number", integer: "must be a whole number", string: "must be a text" },
+};
+
+function typeText(type: unknown, value: unknown): string {
+  const isUnquoted = type === "string" && (typeof value === "number" || typeof value === "boolean");
+  return `${typeTexts[String(type)] ?? `must be ${String(type)}`}${isUnquoted ? ": put it in quotes" : ""}`;
 }
 
 function pathOf(pointer: string): string[] {

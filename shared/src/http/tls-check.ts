@@ -3,6 +3,7 @@ import { createPrivateKey, type X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { checkPrivate } from "../files/private-file.ts";
 import { mayBeMade, type ServiceUnit } from "../files/service-unit.ts";
+import { readFault } from "../files/start-error.ts";
 import { certificatesIn, daysUntil, endingDays } from "./certificates.ts";
 import type { TlsPaths } from "./tls-files.ts";
 
@@ -44,7 +45,7 @@ export function* judgeTls(named: Partial<TlsPaths>, judging: TlsJudging): Iterab
       kept[file] = readFileSync(from);
       if (isOperators(path)) yield { file, kind: "warning", message: `${path} ${renewed}` };
     } catch (error) {
-      yield unreadable(file, path, (error as NodeJS.ErrnoException).code ?? "unreadable", unit);
+      yield unreadable(file, path, error, unit);
     }
   }
   for (const finding of judgePrivacy(paths, kept, judging.uid))
@@ -67,9 +68,10 @@ export function* judgeTls(named: Partial<TlsPaths>, judging: TlsJudging): Iterab
     };
 }
 
-function unreadable(file: keyof TlsPaths, path: string, code: string, unit: ServiceUnit | undefined): TlsFinding {
+function unreadable(file: keyof TlsPaths, path: string, error: unknown, unit: ServiceUnit | undefined): TlsFinding {
   const source = unit?.sources.get(path);
-  if (code !== "ENOENT") return { file, kind: "warning", message: `cannot read ${source ?? path}: ${code}` };
+  if ((error as NodeJS.ErrnoException).code !== "ENOENT")
+    return { file, kind: "warning", message: `cannot read ${source ?? path}: ${readFault(error)}` };
   if (source !== undefined)
     return { file, kind: "absent", message: `${source} is not there; ${unit!.name} makes ${path} of it` };
   if (!mayBeMade(path, unit)) {

@@ -52,8 +52,20 @@ export function answerOf(plan: Plan, load: Pick<PlannedLoad, "assumed" | "change
     changes: [...load.changes, ...plan.failures.map(({ text }) => text)],
     /** The values that profiles of engines give to the plan. */
     profiles: plan.profiles,
-    assumed: [...plan.assumed, ...load.assumed.map((value) => ({ path: "load", models: [], value }))],
+    assumed: [
+      ...assumedSlots(plan, bounds),
+      ...plan.assumed,
+      ...load.assumed.map((value) => ({ path: "load", models: [], value })),
+    ],
   };
+}
+
+function assumedSlots({ fleet, parsedGoals }: Plan, { groups }: Found["bounds"]): Plan["assumed"] {
+  if (parsedGoals.length > 0) return [];
+  const value = (index: number) => `${groups[index]!} (the lower bound, because no goal is given)`;
+  return fleet.flatMap(({ models, slots }, index) =>
+    slots === undefined ? [{ path: "slots", models, value: value(index) }] : [],
+  );
 }
 
 function fleetOf({ groups, verdicts, isMet }: Trial, { slotsPerNode }: Plan) {

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Mistake } from "@weiche/shared/files/config-file.ts";
-import { linesOf } from "./lines.ts";
+import { openLines } from "./lines.ts";
 import { quantilesOf, type Quantiles } from "./quantiles.ts";
 
 interface ClientModel {
@@ -74,7 +74,7 @@ function clientsOf(folder: string, mistakes: Mistake[]): readonly Client[] {
 function windowsOf(file: string, mistakes: Mistake[]): readonly Window[] {
   let line = 0;
   const windows: Window[] = [];
-  for (const text of linesOf(file)) {
+  for (const text of openLines(file)()) {
     line++;
     if (text === "") continue;
     const window = windowOf(text.split(","), windows.at(-1));

@@ -1,12 +1,17 @@
 /** The load that ServeGen's client files describe. */
-import { StartError } from "@weiche/shared/files/start-error.ts";
+import { statSync } from "node:fs";
+import { StartError, unreadable } from "@weiche/shared/files/start-error.ts";
 import { formatMistakes, nearest } from "@weiche/shared/files/config-file.ts";
 import { createRandom, type Random } from "@weiche/shared/random.ts";
 import type { Load, LoadRequest } from "../load.ts";
+import { firstPart } from "./changes.ts";
 import { readClients, type Client, type Window } from "./client-files.ts";
 import { gammaGap, weibullGap } from "./draws.ts";
 import { merged } from "./merged.ts";
 import { lengthFrom } from "./quantiles.ts";
+import type { Trace } from "./trace.ts";
+
+const dayMs = 86_400_000;
 
 export interface ClientLoadOptions {
   /** The model of a folder with the files of one model. By default, it has the folder's name. */
@@ -23,6 +28,26 @@ interface ClientLoad {
   readonly perSecond: number;
   /** The load of one run. */
   readonly of: (seed: number) => Load;
+}
+
+export function isFolder(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  } catch (error) {
+    throw unreadable(file, error);
+  }
+}
+
+/** The first day of the clients' load, in the form of a trace. */
+export function openClientDay(folder: string, model?: string): Trace {
+  const { durationMs: wholeMs, of } = openClients(folder, { model });
+  const durationMs = Math.min(dayMs, wholeMs);
+  const load = firstPart(of(1), durationMs);
+  let requests = 0;
+  for (const _ of load) requests++;
+  const shown = durationMs < wholeMs ? `the first of ${Number((wholeMs / dayMs).toFixed(1))} days` : "the whole time";
+  const assumed = [`requests are drawn by the clients' distributions. Shown is ${shown}`];
+  return { format: "ServeGen's client files", load, durationMs, startsAtMs: 0, requests, failed: 0, assumed };
 }
 
 /** Throws `StartError` with the mistakes of the files. */

@@ -1,7 +1,7 @@
 /** The formats of trace files. A file shows its format in its first line. */
 import { nearest } from "@weiche/shared/files/config-file.ts";
 import { continuedConversations } from "./prompt-blocks.ts";
-import { duration, instant, LineFault, optionalWord, wholeNumber, word, type TraceRow } from "./trace-row.ts";
+import { duration, instant, LineFault, optionalWord, tokens, word, type TraceRow } from "./trace-row.ts";
 
 /** Reads a line after the heading. Returns undefined for a request that failed. Throws `LineFault`. */
 type LineReader = (line: string) => TraceRow | undefined;
@@ -29,6 +29,12 @@ export function formatOf(firstLine: string): TraceFormat | string {
   }
   const has = (name: string) => fields[name] !== undefined || nearest(name, Object.keys(fields)) !== undefined;
   return has("input_length") || !has("at") ? blocksFormat : ownFormat;
+}
+
+/** Whether a file with this first line is a trace, and surely no YAML. */
+export function seemsTrace(firstLine: string): boolean {
+  const format = formatOf(firstLine);
+  return typeof format !== "string" && (format.hasHeading || /"(timestamp|at)":/.test(firstLine));
 }
 
 const csvFormats: readonly { readonly columns: readonly string[]; readonly of: (has: Set<string>) => CsvFormat }[] = [
@@ -75,8 +81,8 @@ const azure: CsvFormat = {
   hasInstants: true,
   row: (fields) => ({
     timeMs: instant(fields, "TIMESTAMP"),
-    inputTokens: wholeNumber(fields, "ContextTokens"),
-    outputTokens: wholeNumber(fields, "GeneratedTokens"),
+    inputTokens: tokens(fields, "ContextTokens"),
+    outputTokens: tokens(fields, "GeneratedTokens"),
   }),
 };
 
@@ -86,9 +92,9 @@ function burstGpt(hasSessions: boolean): CsvFormat {
     name: "BurstGPT CSV",
     hasInstants: true,
     row: (fields) => {
-      const outputTokens = wholeNumber(fields, "Response tokens");
+      const outputTokens = tokens(fields, "Response tokens");
       const timeMs = duration(fields, "Timestamp") * 1_000;
-      const inputTokens = wholeNumber(fields, "Request tokens");
+      const inputTokens = tokens(fields, "Request tokens");
       const session = hasSessions && fields["Session ID"] !== "" ? word(fields, "Session ID") : undefined;
       if (outputTokens === 0) return undefined;
       return {
@@ -112,11 +118,11 @@ const blocksFormat: TraceFormat = {
     const conversationOf = continuedConversations();
     return (line) => {
       const fields = fieldsOf(line);
-      const inputTokens = wholeNumber(fields, "input_length");
+      const inputTokens = tokens(fields, "input_length");
       return {
         timeMs: duration(fields, "timestamp"),
         ...{ account: optionalWord(fields, "account"), model: optionalWord(fields, "model") },
-        ...{ inputTokens, outputTokens: wholeNumber(fields, "output_length") },
+        ...{ inputTokens, outputTokens: tokens(fields, "output_length") },
         conversation: fields["hash_ids"] === undefined ? undefined : conversationOf(blocks(fields), inputTokens),
       };
     };
@@ -139,8 +145,8 @@ const ownFormat: TraceFormat = {
     return {
       timeMs: instant(fields, "at"),
       ...{ account: word(fields, "account"), model: word(fields, "model") },
-      inputTokens: wholeNumber(fields, "inputTokens"),
-      outputTokens: wholeNumber(fields, "outputTokens"),
+      inputTokens: tokens(fields, "inputTokens"),
+      outputTokens: tokens(fields, "outputTokens"),
     };
   },
 };

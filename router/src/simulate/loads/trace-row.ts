@@ -16,11 +16,14 @@ export class LineFault extends Error {}
 
 type Fields = Readonly<Record<string, unknown>>;
 
-export function wholeNumber(fields: Fields, name: string): number {
+/** No model takes a longer prompt. */
+export const tokensMax = 10_000_000;
+
+export function tokens(fields: Fields, name: string): number {
   const value = present(fields, name);
   const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
-  if (typeof number === "number" && Number.isSafeInteger(number) && number >= 0) return number;
-  throw new LineFault(`"${name}" must be a whole number from 0, not ${shown(value)}`);
+  if (typeof number === "number" && Number.isSafeInteger(number) && number >= 0 && number <= tokensMax) return number;
+  throw new LineFault(`"${name}" must be a whole number from 0 to ${tokensMax}, not ${shown(value)}`);
 }
 
 /** A number of seconds or milliseconds. */

@@ -1,14 +1,16 @@
-import { writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { gzipSync, zstdCompressSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
-import { openTrace, type TraceOptions } from "./trace.ts";
+import { checkTrace, openTrace, type TraceOptions } from "./trace.ts";
 
 function open(lines: readonly string[], options: TraceOptions = {}) {
   const file = join(temporaryDirectory(), "trace");
   writeFileSync(file, lines.join("\n"));
-  const { trace, mistakes } = openTrace(file, options);
+  const { trace, mistakes } = checkTrace(file, options);
   return {
     trace,
     mistakes: mistakes.map(({ line, message }) => `${line}: ${message}`),
@@ -98,7 +100,7 @@ describe("a mistake is told with its line and field:", () => {
     [
       "a text instead of a number",
       cells(`${last},4x4,1`),
-      '4: "ContextTokens" must be a whole number from 0, not "4x4"',
+      '4: "ContextTokens" must be a whole number from 0 to 10000000, not "4x4"',
     ],
     [
       "a time that is none",
@@ -116,7 +118,7 @@ describe("a mistake is told with its line and field:", () => {
       [azure[0]!.replace("Context", "Contxt")],
       '1: the column "ContextTokens" is missing; is "ContxtTokens" meant?',
     ],
-    ["no model", azure, "2: the trace names no model: give one with --model"],
+    ["no model", azure, "2: the trace names no model: give one with --model, or with `model` of the load in the plan"],
     [
       "another file",
       ["a,b"],
@@ -146,8 +148,47 @@ describe("a mistake is told with its line and field:", () => {
   });
 });
 
-test("a file that cannot be read is named", () => {
-  expect(() => openTrace("/nowhere/trace.csv")).toThrow(new StartError("cannot read /nowhere/trace.csv: ENOENT"));
+test.each([
+  ["/nowhere/trace.csv", "it does not exist (ENOENT). Check the path"],
+  ["/", "it is a folder (EISDIR). Name a file"],
+])("a file that cannot be read is named with the reason and what to do: %s", (file, reason) => {
+  expect(() => openTrace(file)).toThrow(new StartError(`cannot read ${file}: ${reason}`));
+});
+
+describe("a packed file", () => {
+  const packed = (bytes: Buffer) => {
+    const file = join(temporaryDirectory(), "trace.csv.gz");
+    writeFileSync(file, bytes);
+    return file;
+  };
+  const wide = `${azure.join("\n")}\n${"2023-11-16 18:16:00,1,1\n".repeat(20_000)}`;
+
+  test.each([
+    ["gzip", gzipSync],
+    ["zstd", zstdCompressSync],
+  ])("of %s is read like its text, also a second time", (_, pack) => {
+    const { load, requests } = openTrace(packed(pack(wide)), { model: "m" });
+    expect([requests, [...load].length, [...load].length]).toEqual([20_002, 20_002, 20_002]);
+    expect([...load][0]).toMatchObject({ inputTokens: 374, outputTokens: 44 });
+  });
+
+  test.each([
+    ["is cut off", gzipSync(wide).subarray(0, 900), /is damaged or incomplete, and cannot be unpacked/],
+    ["has another packing", Buffer.from("PK\x03\x04\0\0"), /is not text\. Unpack it first/],
+    ["has more text than fits into memory", gzipSync(Buffer.alloc(2 ** 28 + 1, "a")), /more than 256 MiB .* Unpack it/],
+    ["has one endless line", gzipSync(Buffer.alloc(2 ** 21, "a")), /trace\.csv\.gz:1: the line is too long/],
+  ])("that %s is refused with what to do", (_, bytes, message) => {
+    expect(() => openTrace(packed(bytes), { model: "m" })).toThrow(message);
+  });
+
+  test("that comes through a pipe is refused, because a load is read several times", () => {
+    const fifo = join(temporaryDirectory(), "fifo");
+    execFileSync("mkfifo", [fifo]);
+    // Opened for both directions, a pipe does not wait for its other end.
+    const both = openSync(fifo, "r+");
+    expect(() => openTrace(fifo, { model: "m" })).toThrow("it is a pipe");
+    closeSync(both);
+  });
 });
 
 test("lines are whole wherever a piece of the file ends", () => {

@@ -1,8 +1,8 @@
 /** Reads a trace file as a load. The whole file is checked first, so that a simulation never ends at a bad line. */
-import { nearest, type Mistake } from "@weiche/shared/files/config-file.ts";
+import { formatMistakes, nearest, type Mistake } from "@weiche/shared/files/config-file.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import type { Load, LoadRequest } from "../load.ts";
-import { linesOf } from "./lines.ts";
+import { openLines, type Lines } from "./lines.ts";
 import { formatOf, type TraceFormat } from "./trace-formats.ts";
 import { LineFault, type TraceRow } from "./trace-row.ts";
 
@@ -37,16 +37,22 @@ const dayMs = 86_400_000;
 const gapMsMax = dayMs;
 const gapsMax = 3;
 
-/** Checks every line. Throws `StartError` if the file cannot be read. */
-export function openTrace(file: string, options: TraceOptions = {}): CheckedTrace {
-  const first = read(file, () => linesOf(file).next().value);
+/** Checks every line. Throws `StartError` with the mistakes. */
+export function openTrace(file: string, options: TraceOptions = {}): Trace {
+  const { trace, mistakes } = checkTrace(file, options);
+  if (!trace) throw new StartError(formatMistakes(file, mistakes).join("; "));
+  return trace;
+}
+
+/** Throws `StartError` if the file cannot be read. */
+export function checkTrace(file: string, options: TraceOptions): CheckedTrace {
+  const lines = openLines(file);
+  const first = firstOf(lines);
   if (first === undefined || first === "") return { mistakes: [{ line: 1, message: "the file has no requests" }] };
   const format = formatOf(first);
   if (typeof format === "string") return { mistakes: [{ line: 1, message: format }] };
   const check = new TraceCheck(options);
-  read(file, () => {
-    for (const numbered of rowsOf(file, format)) if (!check.take(numbered)) break;
-  });
+  for (const numbered of rowsOf(lines, format)) if (!check.take(numbered)) break;
   const { mistakes, firstMs, lastMs, requests, failed } = check;
   if (mistakes.length > 0) return { mistakes };
   if (requests === 0) return { mistakes: [{ line: 1, message: "the file has no requests" }] };
@@ -55,7 +61,7 @@ export function openTrace(file: string, options: TraceOptions = {}): CheckedTrac
     trace: {
       ...{ format: format.name, durationMs: lastMs - firstMs + 1, requests, failed, assumed: check.assumed(format) },
       startsAtMs: format.hasInstants ? firstMs % dayMs : 0,
-      load: { [Symbol.iterator]: () => requestsOf(file, format, firstMs, options) },
+      load: { [Symbol.iterator]: () => requestsOf(() => rowsOf(lines, format), { file, firstMs, options }) },
     },
   };
 }
@@ -66,10 +72,15 @@ interface NumberedRow {
   readonly row: TraceRow | string | undefined;
 }
 
-function* rowsOf(file: string, { hasHeading, reader }: TraceFormat): Generator<NumberedRow, void, undefined> {
+function firstOf(lines: Lines): string | undefined {
+  for (const line of lines()) return line;
+  return undefined;
+}
+
+function* rowsOf(lines: Lines, { hasHeading, reader }: TraceFormat): Generator<NumberedRow, void, undefined> {
   const readLine = reader();
   let line = 0;
-  for (const text of linesOf(file)) {
+  for (const text of lines()) {
     line++;
     if ((hasHeading && line === 1) || text === "") continue;
     yield { line, row: rowOf(readLine, text) };
@@ -86,12 +97,11 @@ function rowOf(readLine: (text: string) => TraceRow | undefined, text: string): 
 }
 
 function* requestsOf(
-  file: string,
-  format: TraceFormat,
-  firstMs: number,
-  { model = "" }: TraceOptions,
+  rows: () => Iterable<NumberedRow>,
+  { file, firstMs, options }: { readonly file: string; readonly firstMs: number; readonly options: TraceOptions },
 ): Generator<LoadRequest, void, undefined> {
-  for (const { line, row } of rowsOf(file, format)) {
+  const { model = "" } = options;
+  for (const { line, row } of rows()) {
     if (typeof row === "string") throw new StartError(`${file}:${line}: ${row} (the file has changed since its check)`);
     if (row === undefined) continue;
     const { timeMs, account = "unknown", model: named = model, inputTokens, outputTokens, conversation } = row;
@@ -156,7 +166,10 @@ class TraceCheck {
   /** Reports each unknown model once. */
   #faultOfModel(model: string | undefined): string | undefined {
     const known = this.#options.models;
-    if (model === undefined) return this.requests > 1 ? undefined : "the trace names no model: give one with --model";
+    if (model === undefined)
+      return this.requests > 1
+        ? undefined
+        : "the trace names no model: give one with --model, or with `model` of the load in the plan";
     if (known === undefined || known.includes(model) || this.#unknown.has(model)) return undefined;
     this.#unknown.add(model);
     const near = nearest(model, known);
@@ -166,13 +179,4 @@ class TraceCheck {
 
 function seconds(ms: number): string {
   return `${Number((ms / 1_000).toFixed(3))} s`;
-}
-
-function read<T>(file: string, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw code === undefined ? error : new StartError(`cannot read ${file}: ${code}`);
-  }
 }

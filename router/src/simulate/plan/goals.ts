@@ -41,7 +41,7 @@ export function parseGoal(text: string, models: readonly string[]): Goal {
     throw new StartError(`the goal "${text}" names "${name}"${hint(name, known) || `; known are ${known.join(", ")}`}`);
   }
   if (share) {
-    if (unit !== "%" || percent !== undefined)
+    if (unit !== "%" || percent !== undefined || Number(bound) >= 100)
       throw new StartError(`the goal "${text}" compares a share: ${name}<=1% is an example`);
     return { text, model, name, of: share, most: Number(bound) / 100, isShare: true };
   }
@@ -53,13 +53,25 @@ export function parseGoal(text: string, models: readonly string[]): Goal {
   return { text, model, name: `${name}.p${percent}`, of, most, isShare: false };
 }
 
-/** Returns a message for each pair of goals that set two bounds for the same value. */
-export function contradictingGoals(goals: readonly Goal[]): readonly string[] {
+/**
+ * Finds goals that set a second bound for the same value, and goals for one model that are weaker than those for all. A
+ * stricter goal for one model may stand beside that for all. `index`: the place of the goal in the list.
+ */
+export function contradictingGoals(
+  goals: readonly Goal[],
+): readonly { readonly index: number; readonly message: string }[] {
   return goals.flatMap((goal, index) =>
-    goals
-      .slice(0, index)
-      .filter((other) => other.model === goal.model && other.name === goal.name)
-      .map((other) => `the goals "${other.text}" and "${goal.text}" give two bounds to one value: keep one of them`),
+    goals.flatMap((other, at) => {
+      if (other.name !== goal.name) return [];
+      if (other.model === goal.model && at < index)
+        return {
+          index,
+          message: `the goals "${other.text}" and "${goal.text}" give two bounds to one value: keep one of them`,
+        };
+      if (other.model !== undefined || goal.model === undefined || other.most > goal.most) return [];
+      const message = `the goal "${goal.text}" has no effect beside "${other.text}", which is for each model: remove one, or name a model in both`;
+      return { index, message };
+    }),
   );
 }
 

@@ -23,6 +23,7 @@ interface Sized {
 
 const form = /^node (\S+) fails at (\d\d?:\d\d)(?: for (\d+(?:\.\d+)?) ?(s|m|h))?$/;
 const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
+const awayMsMin = 1_000;
 const example = 'write it like "node node-2 fails at 10:00" or "node node-2 fails at 10:00 for 2h"';
 
 export function isAboutNode(text: string): boolean {
@@ -44,7 +45,10 @@ export function parseNodeFailure(text: string, plan: Sized): NodeFailure {
     );
   }
   const timeMs = timeOfDay(text, time!);
-  return { text, node, timeMs, ...(length !== undefined && { forMs: Number(length) * unitMs[unit!]! }) };
+  if (length === undefined) return { text, node, timeMs };
+  const forMs = Number(length) * unitMs[unit!]!;
+  if (forMs < awayMsMin) throw new StartError(`"${text}": a node that fails is away for at least 1 s`);
+  return { text, node, timeMs, forMs };
 }
 
 function isSearched({ fleet }: Sized): boolean {

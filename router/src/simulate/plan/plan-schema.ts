@@ -4,6 +4,7 @@
  */
 import { Type, type Static } from "typebox";
 import { fitNames } from "../loads/fits.ts";
+import { tokensMax } from "../loads/trace-row.ts";
 import { agentSchema } from "@weiche/node-agent/src/config/config-schema.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -11,6 +12,17 @@ const closed = { additionalProperties: false } as const;
 function seconds(description: string, byDefault: number) {
   return Type.Number({ minimum: 0, default: byDefault, description: `${description}, in seconds` });
 }
+
+function perSecond(description: string) {
+  return Type.Number({ exclusiveMinimum: 0, maximum: 10_000, description });
+}
+
+function tokens(description: string, byDefault: number) {
+  return Type.Number({ minimum: 1, maximum: tokensMax, default: byDefault, description });
+}
+
+/** Slots of a simulated fleet. */
+export const slotsMax = 10_000;
 
 const stepSchema = Type.Object(
   {
@@ -27,9 +39,9 @@ const stepSchema = Type.Object(
 
 const demandSchema = Type.Object(
   {
-    perSecond: Type.Number({ exclusiveMinimum: 0, description: "mean requests per second, at random times" }),
-    inputTokens: Type.Number({ minimum: 1, default: 1_155, description: "mean tokens of a prompt" }),
-    outputTokens: Type.Number({ minimum: 1, default: 211, description: "mean tokens of an answer" }),
+    perSecond: perSecond("mean requests per second, at random times"),
+    inputTokens: tokens("mean tokens of a prompt", 1_155),
+    outputTokens: tokens("mean tokens of an answer", 211),
     accounts: Type.Integer({ minimum: 1, default: 40, description: "number of accounts that send the requests" }),
   },
   closed,
@@ -37,7 +49,7 @@ const demandSchema = Type.Object(
 
 const clientsSchema = Type.Object(
   {
-    perSecond: Type.Number({ exclusiveMinimum: 0, description: "mean requests per second over a day" }),
+    perSecond: perSecond("mean requests per second over a day"),
     like: Type.Enum([...fitNames], {
       default: "azure-chat",
       description: "the public trace whose lengths, bursts and conversations the requests resemble",
@@ -125,7 +137,7 @@ const groupSchema = Type.Object(
     }),
     slots: Type.Optional(
       Type.Integer({
-        minimum: 1,
+        ...{ minimum: 1, maximum: slotsMax },
         description: "the number of slots",
         absent: "the least number that meets the goals is searched for",
       }),

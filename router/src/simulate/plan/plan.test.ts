@@ -61,6 +61,29 @@ test.each([
     `${models}fleet:\n  - { models: [coder, small], slots: 1 }\n  - { models: [small] }\n`,
     "so each of them needs a number of slots",
   ],
+  [
+    "a second bound for a value",
+    `${models}goals:\n  - wait.p99<=30s\n  - wait.p99<=10s\n`,
+    'plan.yaml:9: the goals "wait.p99<=30s" and "wait.p99<=10s" give two bounds to one value: keep one of them',
+  ],
+  [
+    "a goal for a model that is weaker than that for all",
+    `${models}goals:\n  - coder wait.p99<=60s\n  - wait.p99<=30s\n`,
+    'plan.yaml:8: the goal "coder wait.p99<=60s" has no effect beside "wait.p99<=30s", which is for each model',
+  ],
+  [
+    "a step without time",
+    "models:\n  - model: a\n    demand: { perSecond: 1 }\n    step: { baseMs: 0, perRunningMs: 0, perThousandTokensMs: 0 }\n",
+    'plan.yaml:4: a step of "a" takes no time: give its baseMs',
+  ],
+  ["a version without quotes", "models:\n  - { model: a, engineVersion: 1.0 }\n", "must be a text: put it in quotes"],
+  ["a rate that is no number", "models:\n  - { model: a, demand: { perSecond: .nan } }\n", "must be a number"],
+  ["a text in place of a plan", "wait.p99<=30s", "plan.yaml:1: the file must have keys and values"],
+  [
+    "a model twice in a group",
+    `${models}fleet:\n  - models: [coder, small, coder]\n`,
+    'plan.yaml:8: "coder" is written twice in this group',
+  ],
 ])("%s is a mistake with its line and what to do", (_, text, message) => {
   expect(() => planOf(text, "plan.yaml")).toThrow(message);
 });
@@ -77,6 +100,7 @@ test.each([
   ["wait.p99<=30%", "compares a time"],
   ["wait<=30s", "compares a time"],
   ["refused<=3s", "compares a share"],
+  ["refused<=100%", "compares a share"],
   ["wiat.p99<=30s", 'Did you mean "wait"?'],
   ["codr wait.p99<=30s", 'Did you mean "coder"?'],
 ])("the goal %s is refused: it %s", (text, message) => {
@@ -110,6 +134,7 @@ describe("a plan that is changed by what a user asks", () => {
   test.each([
     ["node node-3 fails at 10:00", 'names "node-3"; the plan has node-1 to node-2 for certain'],
     ["node node-2 fails at 25:00", "25:00 is not a time of the day"],
+    ["node node-2 fails at 10:00 for 0s", "away for at least 1 s"],
     ["node node-2 breaks", 'write it like "node node-2 fails at 10:00"'],
     ["node node-2 fails at 13:00", "the load ends before, 12 h after its begin"],
   ])("%s is refused with what to do", (text, message) => {

@@ -1,11 +1,12 @@
 /** Reads a plan and lists what it leaves to assumptions. */
 import { dirname, resolve } from "node:path";
 import { parse } from "yaml";
-import { checkYaml, formatMistakes, nearest, type Finding } from "@weiche/shared/files/config-file.ts";
+import { checkYaml, formatMistakes, nearest, whatFails, type Finding } from "@weiche/shared/files/config-file.ts";
 import { readForStart, StartError } from "@weiche/shared/files/start-error.ts";
+import { seemsTrace } from "../loads/trace-formats.ts";
 import type { NodeFailure } from "./node-failure.ts";
 import { contradictingGoals, parseGoal, type Goal } from "./goals.ts";
-import { readProfile, takenFrom, withValues, type Profiled } from "./profile.ts";
+import { readProfile, takenFrom, takesNoTime, withValues, type Profiled } from "./profile.ts";
 import { planSchema, type RawModel, type RawPlan } from "./plan-schema.ts";
 
 export interface Plan extends Omit<RawPlan, "models"> {
@@ -31,7 +32,14 @@ interface Assumed {
 
 /** Throws `StartError` with every mistake of the file and its line. `goals`: those of the command line. */
 export function readPlan(file: string, goals: readonly string[]): Plan {
-  return planOf(readForStart(file).toString(), file, goals);
+  const text = readForStart(file).toString();
+  const instead = seemsTrace(text.slice(0, text.indexOf("\n")).trimEnd())
+    ? "it is a load. Write a plan that names it, with `load: { trace: FILE }`"
+    : text.includes("\0")
+      ? "it is not text, but a plan is YAML"
+      : undefined;
+  if (instead !== undefined) throw new StartError(`${file} is not a plan: ${instead}`);
+  return planOf(text, file, goals);
 }
 
 export function planOf(text: string, file: string, goals: readonly string[] = []): Plan {
@@ -42,7 +50,7 @@ export function planOf(text: string, file: string, goals: readonly string[] = []
   const models = value.models.map(({ model }) => model);
   const parsedGoals = [...value.goals, ...goals].map((goal) => parseGoal(goal, models));
   const contradicting = contradictingGoals(parsedGoals);
-  if (contradicting.length > 0) throw new StartError(contradicting.join("; "));
+  if (contradicting.length > 0) throw new StartError(contradicting.map(({ message }) => message).join("; "));
   return {
     ...value,
     models: Object.fromEntries(value.models.map((each) => [each.model, each])),
@@ -88,12 +96,15 @@ function* contradictions(plan: RawPlan): Iterable<Finding> {
   for (const [index, { model, activeGiB = 0 }] of plan.models.entries())
     if (activeGiB > (plan.slotGiB ?? Infinity))
       yield [["models", index, "activeGiB"], `"${model}" does not fit into a slot of ${plan.slotGiB} GiB`];
-  for (const [index, goal] of plan.goals.entries()) yield* mistakeOf(["goals", index], goal, models);
+  for (const [index, { model, step }] of plan.models.entries())
+    if (takesNoTime(step)) yield [["models", index, "step"], `a step of "${model}" takes no time: give its baseMs`];
+  yield* mistakesOfGoals(plan.goals, models);
   const fleet = plan.fleet ?? [];
   for (const [index, group] of fleet.entries())
     for (const [at, model] of group.models.entries()) {
       const path = ["fleet", index, "models", at];
       if (!models.includes(model)) yield [path, noModel(model, models)];
+      if (group.models.indexOf(model) < at) yield [path, `"${model}" is written twice in this group`];
       const others = fleet.filter((other) => other !== group && other.models.includes(model));
       if (others.length > 0 && [group, ...others].some(({ slots }) => slots === undefined))
         yield [path, `"${model}" is in several groups, so each of them needs a number of slots`];
@@ -108,14 +119,11 @@ function noModel(model: string, models: readonly string[]): string {
   return `"${model}" is no model of the plan${near === undefined ? "" : `. Did you mean "${near}"?`}`;
 }
 
-function mistakeOf(path: Finding[0], goal: string, models: readonly string[]): Finding[] {
-  try {
-    parseGoal(goal, models);
-    return [];
-  } catch (error) {
-    if (!(error instanceof StartError)) throw error;
-    return [[path, error.message]];
-  }
+function mistakesOfGoals(goals: readonly string[], models: readonly string[]): readonly Finding[] {
+  const wrong = goals.flatMap((goal, index) => whatFails(["goals", index], () => parseGoal(goal, models)));
+  if (wrong.length > 0) return wrong;
+  const parsed = goals.map((goal) => parseGoal(goal, models));
+  return contradictingGoals(parsed).map(({ index, message }): Finding => [["goals", index], message]);
 }
 
 /** Lists the defaults that the written plan does not have. Leaves out goals, runs and hours, because they are choices. */

@@ -1,14 +1,12 @@
 /** The load of a plan: a trace, or the demand and the clients of its models, with the changes that were asked for. */
-import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { formatMistakes } from "@weiche/shared/files/config-file.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import type { Load } from "../load.ts";
 import { accountLoad } from "../loads/account-load.ts";
 import { changedBy, firstPart, type WhatIf } from "../loads/changes.ts";
 import { fits } from "../loads/fits.ts";
 import { merged } from "../loads/merged.ts";
-import { openClients, type ClientLoadOptions } from "../loads/client-load.ts";
+import { isFolder, openClients, type ClientLoadOptions } from "../loads/client-load.ts";
 import { openTrace } from "../loads/trace.ts";
 import { demandLoad } from "./demand-load.ts";
 import type { Plan } from "./plan.ts";
@@ -34,6 +32,8 @@ interface LoadChanges {
 type Unchanged = Omit<PlannedLoad, "changes">;
 
 const hourMs = 3_600_000;
+/** More would take hours. */
+const requestsMax = 100_000_000;
 
 /** Throws `StartError` with the mistakes of a trace and their lines. */
 export function loadOf(plan: Plan, { days, whatIf = [] }: LoadChanges = {}): PlannedLoad {
@@ -69,16 +69,10 @@ function recorded(
   return { ...whole, durationMs: wantedMs };
 }
 
-function isFolder(file: string): boolean {
-  return statSync(file, { throwIfNoEntry: false })?.isDirectory() ?? false;
-}
-
 function traced(file: string, { perSecond, ...options }: ClientLoadOptions): Unchanged {
   if (perSecond !== undefined)
     throw new StartError(`${file}: perSecond scales only ServeGen's client files. Use --scale for a trace`);
-  const { trace, mistakes } = openTrace(file, options);
-  if (!trace) throw new StartError(formatMistakes(file, mistakes).join("; "));
-  const { load, assumed, durationMs, startsAtMs } = trace;
+  const { load, assumed, durationMs, startsAtMs } = openTrace(file, options);
   return { durationMs, startsAtMs, of: () => load, assumed };
 }
 
@@ -92,6 +86,12 @@ function made({ hours, models }: Plan, days?: number): Unchanged {
   const durationMs = (days === undefined ? hours : 24 * days) * hourMs;
   const demands = new Map(Object.entries(models).flatMap(([model, { demand }]) => (demand ? [[model, demand]] : [])));
   const clients = Object.entries(models).flatMap(([model, raw]) => (raw.clients ? [{ model, ...raw.clients }] : []));
+  const perSecond = [...demands.values(), ...clients].reduce((sum, each) => sum + each.perSecond, 0);
+  const requests = Math.round((perSecond * durationMs) / 1_000);
+  if (requests > requestsMax)
+    throw new StartError(
+      `the models are asked ${requests} times, and at most ${requestsMax} requests can be simulated: lower perSecond or hours`,
+    );
   return {
     ...{ durationMs, startsAtMs: 0, assumed: [] },
     of: (seed) => {

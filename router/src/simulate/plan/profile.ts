@@ -38,6 +38,7 @@ const measured: Reader = (text, { model, engineVersion }) => {
       ? []
       : [[["model"], `"model" is "${found.model}", but the plan has this profile for "${model}"`] as Finding]),
     ...otherVersion(found.version, model, engineVersion),
+    ...(takesNoTime(found.step) ? [[["step"], `"step" takes no time: measure again, or correct it`] as Finding] : []),
   ]);
   if (!value) return { mistakes };
   const values = Object.fromEntries(
@@ -66,6 +67,10 @@ function nameOf({ engine, version, gpus }: EngineProfile): string {
   const counted = [...new Set(gpus)].map((gpu) => [gpus.filter((other) => other === gpu).length, gpu] as const);
   const named = counted.map(([count, gpu]) => (count === 1 ? gpu : `${count} x ${gpu}`)).join(" and ");
   return `${version === undefined ? engine : `${engine} ${version}`} on ${named || "no known GPU"}`;
+}
+
+export function takesNoTime({ baseMs, perRunningMs, perThousandTokensMs }: RawModel["step"]): boolean {
+  return baseMs + perRunningMs + perThousandTokensMs === 0;
 }
 
 /** Returns the values of the profile that the plan does not give. */

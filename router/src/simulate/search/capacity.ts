@@ -1,9 +1,11 @@
 /** Answers a plan: the lower bound, then the least number of slots or the fleet as it is planned. */
+import { StartError } from "@weiche/shared/files/start-error.ts";
 import type { SimulationOptions } from "../engine/simulation.ts";
 import type { Load } from "../load.ts";
 import { engineOf, nodesOf, type SizedGroup } from "../plan/fleet.ts";
 import { failuresOf } from "../plan/node-failure.ts";
 import type { Plan } from "../plan/plan.ts";
+import { slotsMax } from "../plan/plan-schema.ts";
 import type { PlannedLoad } from "../plan/planned-load.ts";
 import { leastSlots } from "./least-slots.ts";
 import { Asked, boundOf, slotsAtLeast, type ModelBound } from "./lower-bound.ts";
@@ -31,14 +33,21 @@ export interface Step {
   readonly share: number;
 }
 
-/** Reads the load once. */
+/** Reads the load once. Throws `StartError` if nothing can be simulated. */
 export function boundsOf(plan: Plan, { durationMs, of }: PlannedLoad): Bounds {
   const asked = new Map(Object.keys(plan.models).map((model) => [model, new Asked()]));
   for (const request of of(plan.seed)) asked.get(request.model)!.add(request);
   const models = Array.from(asked, ([model, its]) =>
     boundOf(model, its, engineOf(model, plan.models[model]!), durationMs),
   );
+  if (models.every((each) => each.perSecond === 0))
+    throw new StartError("no request is left to simulate: correct the load of the plan, --days or --what-if");
   const groups = plan.fleet.map((group) => slotsAtLeast(models.filter(({ model }) => group.models.includes(model))));
+  const slots = groups.reduce((sum, count) => sum + count, 0);
+  if (slots > slotsMax)
+    throw new StartError(
+      `the load needs at least ${slots} slots, and at most ${slotsMax} can be simulated: correct its requests and tokens, or the speed of the engines`,
+    );
   return { models, groups };
 }
 
@@ -76,13 +85,16 @@ export class FleetTrials {
   }
 }
 
-/** Searches for the least number of slots of each group without a number, and runs the whole fleet. */
+/**
+ * Searches for the least number of slots of each group without a number, and runs the whole fleet. Without goals, such a
+ * group gets its lower bound.
+ */
 export async function findCapacity(plan: Plan, load: PlannedLoad, bounds: Bounds, onStep: OnStep): Promise<Capacity> {
   const trials = new FleetTrials(plan, load, onStep);
   const sized: SizedGroup[] = [];
   for (const [index, { models, slots }] of plan.fleet.entries()) {
-    if (slots !== undefined) {
-      sized.push({ models, slots });
+    if (slots !== undefined || plan.parsedGoals.length === 0) {
+      sized.push({ models, slots: slots ?? bounds.groups[index]! });
       continue;
     }
     const least = await trials.least(models, bounds.groups[index]!);

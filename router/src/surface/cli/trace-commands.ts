@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import type { LoadStatistics } from "../../simulate/loads/load-statistics.ts";
 import type { Trace } from "../../simulate/loads/trace.ts";
 import type { Actions } from "./actions.ts";
-import { Failed, type Answer } from "./client.ts";
+import type { Answer } from "./client.ts";
 import { listText } from "./cli-text.ts";
 
 export function addTraceCommands(usage: Command, actions: Actions): void {
@@ -19,7 +19,7 @@ export function addTraceCommands(usage: Command, actions: Actions): void {
     .action((_days: Days, command: Command) => exportTrace(command.optsWithGlobals(), actions));
   usage
     .command("trace")
-    .argument("<file>", "a trace of Weiche, Azure, BurstGPT, Mooncake or ServeGen")
+    .argument("<file>", "a trace of Weiche, Azure, BurstGPT or Mooncake, or a folder with ServeGen's client files")
     .description("Check a trace of requests and show its rates, lengths and bursts.")
     .option("--model <model>", "the model of its requests, if the trace names none")
     .action((file: string, { model }: { readonly model?: string }) => showTrace(file, model, actions));
@@ -47,12 +47,10 @@ function lineOf({ atMs, accountId, ...rest }: Answer<"traceUsage">["items"][numb
 
 /** The readers are loaded only here, because they would slow down every command. */
 async function showTrace(file: string, model: string | undefined, { print }: Actions): Promise<void> {
+  const { isFolder, openClientDay } = await import("../../simulate/loads/client-load.ts");
   const { openTrace } = await import("../../simulate/loads/trace.ts");
   const { loadStatistics } = await import("../../simulate/loads/load-statistics.ts");
-  const { formatMistakes } = await import("@weiche/shared/files/config-file.ts");
-  const { trace, mistakes } = openTrace(file, { model });
-  if (!trace) throw new Failed(formatMistakes(file, mistakes).join("; "));
-  const { load, ...told } = trace;
+  const { load, ...told } = isFolder(file) ? openClientDay(file, model) : openTrace(file, { model });
   const statistics = loadStatistics(load);
   print({ ...told, ...statistics }, (width) => traceText(told, statistics, width));
 }

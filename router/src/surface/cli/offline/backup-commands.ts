@@ -5,6 +5,7 @@
 import { createReadStream } from "node:fs";
 import { join } from "node:path";
 import { InvalidArgumentError, Option, type Command } from "commander";
+import { requireReadable } from "@weiche/shared/files/start-error.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { BackupDone } from "../../../backup/backup-run.ts";
 import type { Actions } from "../actions.ts";
@@ -75,6 +76,7 @@ export function addBackupCommands(program: Command, actions: Actions, env: NodeJ
     .action(
       async (file: string, options: Where & { readonly auditLog?: readonly string[]; readonly check?: boolean }) => {
         const { checkBackup, restoreInto } = await import("../../../backup/restore-run.ts");
+        for (const read of [...(file === "-" ? [] : [file]), ...(options.auditLog ?? [])]) requireReadable(read);
         const source = file === "-" ? actions.terminal.input : createReadStream(file);
         if (options.check) {
           const { header, rows } = await checkBackup(source);

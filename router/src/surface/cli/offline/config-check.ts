@@ -15,7 +15,7 @@ import {
 import { checkPrivate, readSecret } from "@weiche/shared/files/private-file.ts";
 import { readerOf } from "@weiche/shared/files/service-reader.ts";
 import { mayBeMade, readServiceUnit } from "@weiche/shared/files/service-unit.ts";
-import { readForStart } from "@weiche/shared/files/start-error.ts";
+import { readFault, readForStart } from "@weiche/shared/files/start-error.ts";
 import { parseListen } from "@weiche/shared/http/listen.ts";
 import { judgeTls, type TlsFinding, type TlsJudging } from "@weiche/shared/http/tls-check.ts";
 import type { TlsPaths } from "@weiche/shared/http/tls-files.ts";
@@ -167,7 +167,6 @@ function checkCatalogue(file: string): {
     const { mistakes, catalogue, packages } = parseCatalogue(readFileSync(file, "utf8"));
     return { file, mistakes: [...mistakes], warnings: [], ...(catalogue && { packages }) };
   } catch (error) {
-    const message = `cannot be read: ${(error as NodeJS.ErrnoException).code}`;
-    return { file, mistakes: [{ line: 0, message }], warnings: [] };
+    return { file, mistakes: [{ line: 0, message: `cannot be read: ${readFault(error)}` }], warnings: [] };
   }
 }

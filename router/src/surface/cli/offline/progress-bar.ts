@@ -24,11 +24,12 @@ export class ProgressBar {
   constructor(terminal: Terminal, clock: Clock) {
     this.#terminal = terminal;
     this.#clock = clock;
-    process.once("SIGINT", this.#onSignal);
   }
 
   /** Lets signals be handled. Resolves with whether to continue. */
   async show({ groups, share }: Shown): Promise<boolean> {
+    // Before the first step, Ctrl-C ends the program, because nothing is known yet.
+    if (this.#slots === undefined) process.once("SIGINT", this.#onSignal);
     const nowMs = this.#clock.monotonicMs();
     const slots = groups.reduce((sum, group) => sum + group.slots, 0);
     if (slots !== this.#slots) [this.#slots, this.#beganMs] = [slots, nowMs];

@@ -61,6 +61,32 @@ test("mistakes of the plan are printed with file and line before anything runs",
   expect(errors).toBe('weiche: FOLDER/plan.yaml:6: the goal "wiat.p99<=1s" names "wiat". Did you mean "wait"?\n');
 });
 
+test.each([
+  [
+    "a load",
+    "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n",
+    "FOLDER/plan.yaml is not a plan: it is a load. Write a plan that names it, with `load: { trace: FILE }`",
+  ],
+  [
+    "an exported load",
+    '{"at":"2026-11-20T10:00:00.123Z","account":"a","model":"m","inputTokens":1,"outputTokens":1}\n',
+    "FOLDER/plan.yaml is not a plan: it is a load. Write a plan that names it, with `load: { trace: FILE }`",
+  ],
+  ["a packed file", "\x1f\x8b\0\0", "FOLDER/plan.yaml is not a plan: it is not text, but a plan is YAML"],
+  [
+    "a plan whose load is missing",
+    "models: [{ model: a }]\nload: { trace: lod.csv }\n",
+    "cannot read FOLDER/lod.csv: it does not exist (ENOENT). Check the path",
+  ],
+  [
+    "a plan whose profile is a folder",
+    "models: [{ model: a, profile: ., demand: { perSecond: 1 } }]\n",
+    "cannot read FOLDER: it is a folder (EISDIR). Name a file",
+  ],
+])("%s in the place of a plan is refused with what to do", async (_, text, message) => {
+  expect(await simulate(text)).toEqual({ code: 1, output: "", errors: `weiche: ${message}\n` });
+});
+
 test("policies and changed assumptions are compared with the plan on the same load", async () => {
   const fixed = `${models}fleet: [{ models: [coder, rare], slots: 1 }]\n`;
   const { code, output } = await simulate(fixed, "--json", "--sensitivity", "--policy", "drainOpenSeconds=60");
@@ -93,7 +119,8 @@ test("a chart shows the waits of each model and what each slot does, on light an
   expect(svg).toContain("prefers-color-scheme: dark");
   expect(svg).not.toContain("NaN");
   const { code, errors } = await simulate(fixed, "--chart", join(folder, "nowhere/day.svg"));
-  expect([code, errors]).toEqual([1, "weiche: cannot write FOLDER/nowhere/day.svg: ENOENT\n"]);
+  const advice = "its folder does not exist (ENOENT). Make the folder first";
+  expect([code, errors]).toEqual([1, `weiche: cannot write FOLDER/nowhere/day.svg: ${advice}\n`]);
 });
 
 test("models are grouped on slots if a goal compares the groupings", async () => {
@@ -122,6 +149,40 @@ test("a recorded load is simulated, and a bad line of it is named before anythin
   writeFileSync(join(folder, "load.jsonl"), line(0, "coder") + line(1_000, "codr"));
   const { code, errors } = await simulate(plan);
   expect([code, errors.includes("FOLDER/load.jsonl:2: ")]).toEqual([1, true]);
+});
+
+test.each([
+  [
+    "whose changes leave no request",
+    models,
+    ["--what-if", "load stops"],
+    /^no request is left to simulate: correct the load of the plan, --days or --what-if$/,
+  ],
+  [
+    "with requests for years",
+    "models: [{ model: a, demand: { perSecond: 10000 } }]\nhours: 8000\n",
+    [],
+    /^the models are asked 288000000000 times, and at most 100000000 requests can be simulated: lower perSecond or hours$/,
+  ],
+  [
+    "for more slots than anybody has",
+    "models: [{ model: a, prefillTokensPerSecond: 0.001, demand: { perSecond: 1 } }]\nhours: 0.1\n",
+    [],
+    /^the load needs at least \d+ slots, and at most 10000 can be simulated: correct its requests and tokens, or the speed/,
+  ],
+])("a plan %s is refused before anything runs", async (_, text, options, message) => {
+  const { code, output, errors } = await simulate(text, ...options);
+  expect([code, output]).toEqual([1, ""]);
+  expect(errors.replace(/^weiche: /, "").trimEnd()).toMatch(message);
+});
+
+test("without a goal, a fleet without a number of slots gets its lower bound, which is assumed", async () => {
+  const busy = "models: [{ model: a, demand: { perSecond: 8 } }]\nhours: 0.1\nseeds: 1\n";
+  const { output, errors } = await simulate(busy);
+  const [, slots] = /^lower bound: (\d+) slots/.exec(errors)!;
+  expect(Number(slots)).toBeGreaterThan(1);
+  expect(output).toMatch(new RegExp(`^${slots} slots on ${slots} nodes: wait p50 `));
+  expect(output).toContain(`  a: slots ${slots} (the lower bound, because no goal is given), `);
 });
 
 test("changes of the load are named in the answer, and a change that cannot be read is refused", async () => {

@@ -1,6 +1,7 @@
 /** `weiche simulate`: answers how many slots a load needs. Needs no router. */
-import { closeSync, openSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { InvalidArgumentError, type Command } from "commander";
+import { requireWritable } from "@weiche/shared/files/start-error.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { Asked } from "../../../simulate/answer/simulate-plan.ts";
 import type { Actions } from "../actions.ts";
@@ -43,15 +44,6 @@ export function addSimulateCommand(program: Command, actions: Actions): void {
       if (answer.isStopped) throw new Stopped("stopped before the answer was found");
       if (answer.fleet && !answer.fleet.isMet) throw new Failed("the goals are not met");
     });
-}
-
-/** A long run must not end at a file that cannot be written. */
-function requireWritable(file: string): void {
-  try {
-    closeSync(openSync(file, "a"));
-  } catch (error) {
-    throw new Failed(`cannot write ${file}: ${(error as NodeJS.ErrnoException).code}`);
-  }
 }
 
 function positive(text: string): number {
