@@ -69,7 +69,8 @@ export function catalogueFileOf({ catalogue }: RawRouter, baseDir: string): stri
 
 /** Reads the catalogue file. Throws a `StartError` with every mistake and its line. */
 export function loadCatalogue(file: string): CatalogueFile {
-  const { mistakes, ...read } = parseCatalogue(readForStart(file).toString());
+  const text = readForStart(file).toString();
+  const { mistakes, ...read } = parseCatalogue(text);
   if (!read.catalogue) throw new StartError(formatMistakes(file, mistakes).join("; "));
   return { ...read, digest: contentDigest(text) };
 }
