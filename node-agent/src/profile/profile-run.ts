@@ -19,9 +19,9 @@ export type ProfileState =
 
 /** What a measurement reports while it goes on. */
 export interface ProfileEvents {
-  onProgress(done: number, of: number, what: string): void;
+  readonly onProgress: (done: number, of: number, what: string) => void;
   /** Gets everything that has been measured so far. */
-  onKnown(known: Partial<EngineProfile>): void;
+  readonly onKnown: (known: Partial<EngineProfile>) => void;
 }
 
 type Work = (model: ModelId, signal: EndController, events: ProfileEvents) => Promise<EngineProfile>;
