@@ -5,6 +5,7 @@ import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/random.ts";
 import type { NodeDetail } from "../../src/nodes/registry.ts";
+import { OwnCapacity } from "../../src/simulate/own/own-capacity.ts";
 import { readOwnUsage } from "../../src/simulate/own/own-usage.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
@@ -44,6 +45,9 @@ describe("the capacity", () => {
     );
     expect((await rig.send("POST", "/console/capacity", undefined, cookie)).status).toBe(204);
     expect(await state(cookie, isOver)).toMatchObject({ problem: "no-node", answer: null });
+    nodes = [nodeWithSlot({ models: [asId<ModelId>("other")], activeModel: asId<ModelId>("other"), maxConcurrent: 2 })];
+    expect((await rig.send("POST", "/console/capacity", undefined, cookie)).status).toBe(204);
+    expect(await state(cookie, isOver)).toMatchObject({ problem: "no-model", answer: null });
     nodes = [nodeWithSlot({ models: [asId<ModelId>("m")], activeModel: asId<ModelId>("m"), maxConcurrent: 2 })];
     expect((await rig.send("POST", "/console/capacity", undefined, cookie)).status).toBe(204);
     const { answer } = await state(cookie, isOver);
@@ -54,6 +58,35 @@ describe("the capacity", () => {
     expect(Number(answer.measured[0].value) / 40).toBeCloseTo(1, 1);
     const soldPerHour = (90 * 501 * 2) / 168;
     expect(answer.creditsPerGpuHour / soldPerHour).toBeCloseTo(1, 1);
+  });
+
+  test.each([
+    ["needs more memory than its thread may have", "too-large", { memoryMiB: 8 }, "ERR_WORKER_OUT_OF_MEMORY"],
+    [
+      "fails",
+      "failed",
+      {
+        details() {
+          throw new Error("the nodes are broken");
+        },
+      },
+      "the nodes are broken",
+    ],
+  ])("says that it gave no answer because it %s, and the log has the reason", async (_, problem, more, reason) => {
+    const failures: unknown[] = [];
+    await using capacity = new OwnCapacity({
+      ...{ pool: rig.portal.database.pool, clock, details: () => nodes, routers: () => 1 },
+      events: { capacityFailed: (error) => void failures.push(error) },
+      ...more,
+    });
+    for (const run of [1, 2]) {
+      expect(capacity.start()).toBe(true);
+      await expect.poll(() => capacity.state.step, { timeout: 30_000 }).toBe("idle");
+      expect(capacity.state).toMatchObject({ problem, wasCancelled: false, answer: undefined });
+      expect(failures).toHaveLength(run);
+    }
+    const { code, message } = failures[0] as NodeJS.ErrnoException;
+    expect([code, message]).toContain(reason);
   });
 
   test("has one run at a time, and a cancelled run leaves the answer before it", async () => {

@@ -13,10 +13,10 @@ import { readOwnUsage, type OwnUsage } from "./own-usage.ts";
 import type { OwnJob, OwnNews } from "./own-worker.ts";
 
 /** The thread is ended if it needs more. A week of a million requests needs a third of it. */
-const memoryMiB = 512;
+const memoryMiBMax = 512;
 
 /** Why a run gave no answer. */
-type CapacityProblem = "no-usage" | "no-node" | "database" | "failed";
+type CapacityProblem = "no-usage" | "no-node" | "no-model" | "database" | "too-large" | "failed";
 
 /** The result of a run that ended. */
 interface CapacityAnswer extends OwnReport, Pick<OwnUsage, "fromMs" | "toMs" | "requests"> {
@@ -50,6 +50,8 @@ interface CapacityDeps {
   /** The number of routers that place requests. */
   readonly routers: () => number;
   readonly events: CapacityEvents;
+  /** The memory of the thread. By default, 512 MiB. */
+  readonly memoryMiB?: number;
 }
 
 export class OwnCapacity implements AsyncDisposable {
@@ -108,9 +110,10 @@ export class OwnCapacity implements AsyncDisposable {
       (sum, [, { requests }], index) => sum + (job.served[index] === undefined ? requests : 0),
       0,
     );
-    if (leftOut === usage.requests) return { problem: "no-node" };
+    if (leftOut === usage.requests) return { problem: "no-model" };
     this.#change({ step: "simulating", share: 0 });
-    const report = await simulate(job, signal, (share) => this.#change({ share }));
+    const memoryMiB = this.#deps.memoryMiB ?? memoryMiBMax;
+    const report = await simulate(job, { memoryMiB, signal, onShare: (share) => this.#change({ share }) });
     if (!report) return { wasCancelled: true };
     const { fromMs, toMs, requests } = usage;
     const { measured, assumed } = fleet;
@@ -120,7 +123,7 @@ export class OwnCapacity implements AsyncDisposable {
   #problemOf(error: unknown): CapacityProblem {
     if (isUnavailable(error)) return "database";
     this.#deps.events.capacityFailed(error);
-    return "failed";
+    return (error as NodeJS.ErrnoException).code === "ERR_WORKER_OUT_OF_MEMORY" ? "too-large" : "failed";
   }
 
   #change(change: Partial<CapacityState>): void {
@@ -148,8 +151,14 @@ function jobOf(
   };
 }
 
+interface ThreadOptions {
+  readonly memoryMiB: number;
+  readonly signal: AbortSignal;
+  readonly onShare: (share: number) => void;
+}
+
 /** Returns undefined if it was cancelled. */
-function simulate(job: OwnJob, signal: AbortSignal, onShare: (share: number) => void): Promise<OwnReport | undefined> {
+function simulate(job: OwnJob, { memoryMiB, signal, onShare }: ThreadOptions): Promise<OwnReport | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<OwnReport | undefined>();
   const thread = new Worker(new URL("./own-worker.ts", import.meta.url), {
     workerData: job,

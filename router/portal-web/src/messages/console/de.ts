@@ -225,13 +225,20 @@ export const console: Shape<typeof english> = {
     emptyHint:
       "Die Simulation schickt die Anfragen der letzten Woche an die Knoten, wie sie jetzt verbunden sind. Sie dauert etwa eine Minute, in einem Thread, der Anfragen den Vortritt lässt.",
     problems: {
-      "no-usage": "In der letzten Woche hat niemand eine Anfrage gesendet. Es gibt noch nichts zu simulieren.",
-      "no-node": "Kein verbundener Knoten bedient ein Modell, das in der letzten Woche gefragt war.",
+      "no-usage":
+        "In der letzten Woche hat niemand eine Anfrage gesendet. Sobald ein Modell gefragt war, lässt sich etwas simulieren.",
+      "no-node":
+        "Kein Knoten mit einem Slot ist mit diesem Router verbunden. Bitte einen Agenten mit einem Slot starten und dann neu simulieren.",
+      "no-model":
+        "Kein verbundener Knoten bedient ein Modell, das in der letzten Woche gefragt war. Bitte einem dieser Modelle einen Slot geben oder auf Anfragen an die jetzigen warten.",
       database:
         "Die Datenbank antwortet nicht, darum lässt sich die Nutzung nicht lesen. Bitte später erneut versuchen.",
-      failed: "Die Simulation ist fehlgeschlagen. Der Grund steht im Log des Routers.",
+      "too-large":
+        "Die Simulation brauchte mehr als 512 MiB und wurde beendet. Auf einem anderen Rechner geht es mit weiche usage export --trace und weiche simulate.",
+      failed:
+        "Die Simulation ist fehlgeschlagen. Der Grund steht im Log des Routers. Bitte melden, falls es wieder passiert.",
     },
-    cancelled: "Die Simulation wurde abgebrochen.",
+    cancelled: "Die Simulation wurde abgebrochen. Ein früheres Ergebnis bleibt bis zum nächsten stehen.",
     about: (requests, from, until, at) =>
       `${counted(requests, "Anfrage", "Anfragen")} von ${from} bis ${until}, simuliert am ${at}`,
     leftOut: (requests) =>

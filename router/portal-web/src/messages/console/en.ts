@@ -224,12 +224,17 @@ export const console = {
     emptyHint:
       "The simulation sends the requests of the last week to the nodes as they are linked now. It takes a minute or so, in a thread that gives way to requests.",
     problems: {
-      "no-usage": "Nobody has sent a request in the last week, so there is nothing to simulate yet.",
-      "no-node": "No linked node serves a model that was asked for in the last week.",
+      "no-usage":
+        "Nobody has sent a request in the last week, so there is nothing to simulate yet. Come back once a model was asked.",
+      "no-node": "No node with a slot is linked to this router. Start an agent with a slot, then simulate again.",
+      "no-model":
+        "No linked node serves a model that was asked for in the last week. Give one of these models a slot, or wait for requests to the present ones.",
       database: "The database does not answer, so the usage cannot be read. Try again later.",
-      failed: "The simulation failed. The router's log says why.",
+      "too-large":
+        "The simulation needed more than 512 MiB and was ended. Run weiche usage export --trace and weiche simulate on another machine.",
+      failed: "The simulation failed. The router's log says why. Report it if it fails again.",
     },
-    cancelled: "The simulation was cancelled.",
+    cancelled: "The simulation was cancelled. An earlier answer stays until the next one.",
     about: (requests: string, from: string, until: string, at: string) =>
       `${counted(requests, "request", "requests")} from ${from} to ${until}, simulated at ${at}`,
     leftOut: (requests: string) =>
