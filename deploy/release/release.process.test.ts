@@ -10,6 +10,7 @@ import {
   readdirSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, normalize } from "node:path";
@@ -70,6 +71,21 @@ test("every command runs through a link, without variables, on the release's own
     });
     expect([name, status, stdout, stderr]).toEqual([name, 0, "7.8.9\n", ""]);
   }
+});
+
+test("a release alone answers the plan of the page on capacity as the page shows", () => {
+  const page = readFileSync(join(tree, "docs/capacity.md"), "utf8");
+  const [, plan] = /^```yaml\n(models:\n.*?)^```$/ms.exec(page)!;
+  const [, goals, shown] = /^\$ weiche simulate plan\.yaml (--goal[^\n]*)\n(.*?)^```$/ms.exec(page)!;
+  const work = mkdtempSync(join(folder, "capacity-"));
+  writeFileSync(join(work, "plan.yaml"), plan!);
+  const { status, stdout } = spawnSync("sh", ["-c", `"${join(tree, "bin/weiche")}" simulate plan.yaml ${goals}`], {
+    ...{ encoding: "utf8", cwd: work, env: { PATH: "/usr/bin:/bin" } },
+  });
+  expect(status).toBe(0);
+  expect(stdout.slice(0, shown!.length)).toBe(shown);
+  // The thread of the console's page on capacity.
+  expect(existsSync(join(tree, "router/lib/own-worker.js"))).toBe(true);
 });
 
 test.each(["/opt/weiche", "/usr/lib/weiche"])("units for %s start programs that exist there", (prefix) => {
