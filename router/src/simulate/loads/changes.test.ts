@@ -7,12 +7,14 @@ const load: readonly LoadRequest[] = Array.from({ length: 1_000 }, (_, index) =>
   ...{ atMs: index * 2_000, account: `a${index % 7}`, model: index % 4 === 0 ? "rare" : "busy" },
   ...{ inputTokens: index + 1, outputTokens: 1, conversation: `c${index % 7}` },
 }));
+/** So long that copies fit before the end. */
+const run = { seed: 1, durationMs: 2_000_000 + 600_000 };
 const isInOrder = (requests: readonly LoadRequest[]) =>
   requests.every(({ atMs }, index) => index === 0 || atMs >= requests[index - 1]!.atMs);
 
 describe("a scaled load", () => {
   test("has the copies from further accounts and conversations, a few minutes later and in the order of time", () => {
-    const all = [...scaled(load, { factor: 3 }, 1)];
+    const all = [...scaled(load, { factor: 3 }, run)];
     expect(all).toHaveLength(3_000);
     expect(isInOrder(all)).toBe(true);
     expect(all.filter(({ account }) => load.some((one) => one.account === account))).toEqual(load);
@@ -23,37 +25,49 @@ describe("a scaled load", () => {
     expect(second[8]!.conversation).toBe("c1 (2)");
   });
 
+  test("has all copies of its requests within its time, however short that is", () => {
+    for (const durationMs of [2_000_000, 10_000]) {
+      const short = load.filter(({ atMs }) => atMs < durationMs);
+      const all = [...scaled(short, { factor: 20 }, { seed: 1, durationMs })];
+      expect([all.length, isInOrder(all)]).toEqual([20 * short.length, true]);
+      expect(all.every(({ atMs }) => atMs >= 0 && atMs < durationMs)).toBe(true);
+      // The copies do not coincide.
+      expect(new Set(all.map(({ atMs }) => atMs)).size).toBeGreaterThan(15 * short.length);
+    }
+  });
+
   test("has a part of its requests for a factor with a fraction, the same ones each time", () => {
-    const half = scaled(load, { factor: 0.5 }, 1);
+    const half = scaled(load, { factor: 0.5 }, run);
     expect([...half].length).toBeGreaterThan(450);
     expect([...half].length).toBeLessThan(550);
     expect([...half]).toEqual([...half]);
-    expect([...half]).not.toEqual([...scaled(load, { factor: 0.5 }, 2)]);
+    expect([...half]).not.toEqual([...scaled(load, { factor: 0.5 }, { ...run, seed: 2 })]);
   });
 
   test("changes only the model that is named", () => {
-    const all = [...scaled(load, { model: "rare", factor: 2 }, 1)];
+    const all = [...scaled(load, { model: "rare", factor: 2 }, run)];
     expect(all.filter(({ model }) => model === "busy")).toHaveLength(750);
     expect(all.filter(({ model }) => model === "rare")).toHaveLength(500);
     expect(isInOrder(all)).toBe(true);
-    expect([...scaled(load, { model: "rare", factor: 0 }, 1)]).toEqual(load.filter(({ model }) => model === "busy"));
+    expect([...scaled(load, { model: "rare", factor: 0 }, run)]).toEqual(load.filter(({ model }) => model === "busy"));
   });
 });
 
 test("in quiet hours, which may include midnight, nobody calls the model", () => {
   const hourly = Array.from({ length: 48 }, (_, hour) => ({ ...load[hour % 2]!, atMs: hour * 3_600_000 }));
   const quiet = parseWhatIf("nobody calls model rare from 22:00 to 6:00", ["busy", "rare"]);
-  const hours = [...changedBy(hourly, quiet, 1, 3 * 3_600_000)].map(({ atMs, model }) => [
-    (atMs / 3_600_000 + 3) % 24,
-    model,
-  ]);
+  const hours = [...changedBy(hourly, quiet, { seed: 1, durationMs: 48 * 3_600_000, startsAtMs: 3 * 3_600_000 })].map(
+    ({ atMs, model }) => [(atMs / 3_600_000 + 3) % 24, model],
+  );
   expect(hours.filter(([, model]) => model === "busy")).toHaveLength(24);
   const called = new Set(hours.filter(([, model]) => model === "rare").map(([hour]) => hour));
   expect([...called].toSorted((a, b) => Number(a) - Number(b))).toEqual([7, 9, 11, 13, 15, 17, 19, 21]);
 });
 
 test("a model that joins has the requests of the one that it is like, from further accounts", () => {
-  const all = [...changedBy(load, parseWhatIf("model new joins like rare", ["busy", "rare"]), 1, 0)];
+  const all = [
+    ...changedBy(load, parseWhatIf("model new joins like rare", ["busy", "rare"]), { ...run, startsAtMs: 0 }),
+  ];
   const added = all.filter(({ model }) => model === "new");
   const like = load.filter(({ model }) => model === "rare");
   expect(added.map(({ inputTokens }) => inputTokens)).toEqual(like.map(({ inputTokens }) => inputTokens));

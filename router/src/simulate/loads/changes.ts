@@ -86,16 +86,25 @@ function requireModel(text: string, model: string, models: readonly string[]): v
   );
 }
 
+interface Run {
+  readonly seed: number;
+  /** The load ends before. */
+  readonly durationMs: number;
+}
+
 /** `startsAtMs`: when the load begins, in milliseconds after midnight. */
-export function changedBy(load: Load, change: WhatIf, seed: number, startsAtMs: number): Load {
+export function changedBy(load: Load, change: WhatIf, run: Run & { readonly startsAtMs: number }): Load {
   switch (change.kind) {
     case "scaled":
-      return scaled(load, change, seed);
+      return scaled(load, change, run);
     case "quiet":
-      return only(load, (request) => request.model !== change.model || !isWithin(startsAtMs + request.atMs, change));
+      return only(
+        load,
+        (request) => request.model !== change.model || !isWithin(run.startsAtMs + request.atMs, change),
+      );
     case "added": {
       const isLike = ({ model }: { readonly model: string }) => model === change.like;
-      return merged([load, renamed(copyOf(load, isLike, 1, 1, seed), change.model)]);
+      return merged([load, renamed(copyOf(load, isLike, 1, 1, run), change.model)]);
     }
     default:
       return unreachable(change);
@@ -121,13 +130,13 @@ const dayMs = 86_400_000;
 const apartMsMax = 600_000;
 
 /**
- * Multiplies the requests of one model or of all. Copies come from further accounts and a few minutes later. A part of a
- * copy has each of its requests with this probability.
+ * Multiplies the requests of one model or of all. Copies come from further accounts and a few minutes later. Those that
+ * would come after the end come at the beginning. A part of a copy has each of its requests with this probability.
  */
-export function scaled(load: Load, { model, factor }: Pick<Scaled, "model" | "factor">, seed: number): Load {
+export function scaled(load: Load, { model, factor }: Pick<Scaled, "model" | "factor">, run: Run): Load {
   const isOf = (request: { readonly model: string }) => model === undefined || request.model === model;
   const copies = Array.from({ length: Math.ceil(factor) }, (_, copy) =>
-    copyOf(load, isOf, copy, Math.min(1, factor - copy), seed),
+    copyOf(load, isOf, copy, Math.min(1, factor - copy), run),
   );
   return merged([...(model === undefined ? [] : [only(load, (request) => !isOf(request))]), ...copies]);
 }
@@ -137,22 +146,28 @@ function copyOf(
   isOf: (request: { readonly model: string }) => boolean,
   copy: number,
   share: number,
-  seed: number,
+  { seed, durationMs }: Run,
 ): Load {
+  const newRandom = () => createRandom(seed * 7_919 + copy);
+  const laterMs = copy === 0 ? 0 : (newRandom().next() * apartMsMax) % durationMs;
+  const named = (name: string) => (copy === 0 ? name : `${name} (${copy + 1})`);
+  function* part(fromMs: number, untilMs: number, shiftMs: number): Generator<LoadRequest, void, undefined> {
+    const random = newRandom();
+    for (const request of load) {
+      const isTaken = isOf(request) && (share === 1 || random.chance(share));
+      const { atMs, account, conversation } = request;
+      if (!isTaken || atMs < fromMs || atMs >= untilMs) continue;
+      yield {
+        ...request,
+        ...{ atMs: atMs + shiftMs, account: named(account) },
+        ...(conversation !== undefined && { conversation: named(conversation) }),
+      };
+    }
+  }
   return {
     *[Symbol.iterator]() {
-      const random = createRandom(seed * 7_919 + copy);
-      const laterMs = copy === 0 ? 0 : random.next() * apartMsMax;
-      const named = (name: string) => (copy === 0 ? name : `${name} (${copy + 1})`);
-      for (const request of load) {
-        if (!isOf(request) || (share < 1 && !random.chance(share))) continue;
-        const { conversation } = request;
-        yield {
-          ...request,
-          ...{ atMs: request.atMs + laterMs, account: named(request.account) },
-          ...(conversation !== undefined && { conversation: named(conversation) }),
-        };
-      }
+      if (laterMs > 0) yield* part(durationMs - laterMs, durationMs, laterMs - durationMs);
+      yield* part(0, durationMs - laterMs, laterMs);
     },
   };
 }

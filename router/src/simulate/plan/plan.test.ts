@@ -190,8 +190,8 @@ test("days and changes apply to a trace, which is never made longer", () => {
   expect([first.durationMs, [...first.of(1)].length]).toEqual([24 * 3_600_000, 24]);
   const doubled = loadOf(plan, { days: 1, whatIf: [{ text: "load doubles", kind: "scaled", factor: 2 }] });
   expect([...doubled.of(1)]).toHaveLength(48);
-  expect(doubled.changes).toEqual(["the first 1 days", "load doubles"]);
-  expect(() => loadOf(plan, { days: 3 })).toThrow("load.jsonl has only 2.00 days, but 3 are wanted");
+  expect(doubled.changes).toEqual(["the first day", "load doubles"]);
+  expect(() => loadOf(plan, { days: 3 })).toThrow("load.jsonl has only 2 days, but --days wants 3 days");
 });
 
 describe("a profile of an engine", () => {

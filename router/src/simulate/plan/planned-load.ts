@@ -7,6 +7,7 @@ import { changedBy, firstPart, type WhatIf } from "../loads/changes.ts";
 import { fits } from "../loads/fits.ts";
 import { merged } from "../loads/merged.ts";
 import { isFolder, openClients, type ClientLoadOptions } from "../loads/client-load.ts";
+import { spanText } from "../loads/span-text.ts";
 import { openTrace } from "../loads/trace.ts";
 import { demandLoad } from "./demand-load.ts";
 import type { Plan } from "./plan.ts";
@@ -41,13 +42,17 @@ export function loadOf(plan: Plan, { days, whatIf = [] }: LoadChanges = {}): Pla
   const { durationMs, startsAtMs } = asPlanned;
   return {
     ...asPlanned,
-    changes: [...(days === undefined ? [] : [`the first ${days} days`]), ...whatIf.map(({ text }) => text)],
+    changes: [
+      ...(days === undefined ? [] : [days === 1 ? "the first day" : `the first ${days} days`]),
+      ...whatIf.map(({ text }) => text),
+    ],
     of: (seed) => {
-      const changed = whatIf.reduce(
-        (load, change, index) => changedBy(load, change, seed + index, startsAtMs),
-        asPlanned.of(seed),
+      const load = asPlanned.of(seed);
+      const whole = days === undefined && whatIf.length === 0 ? load : firstPart(load, durationMs);
+      return whatIf.reduce(
+        (before, change, index) => changedBy(before, change, { seed: seed + index, startsAtMs, durationMs }),
+        whole,
       );
-      return days === undefined && whatIf.length === 0 ? changed : firstPart(changed, durationMs);
     },
   };
 }
@@ -64,7 +69,7 @@ function recorded(
   const wantedMs = days * 24 * hourMs;
   if (wantedMs > whole.durationMs)
     throw new StartError(
-      `${file} has only ${(whole.durationMs / 24 / hourMs).toFixed(2)} days, but ${days} are wanted`,
+      `${file} has only ${spanText(whole.durationMs)}, but --days wants ${days} ${days === 1 ? "day" : "days"}: give fewer, or leave it out`,
     );
   return { ...whole, durationMs: wantedMs };
 }

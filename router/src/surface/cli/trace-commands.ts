@@ -2,6 +2,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import type { Command } from "commander";
+import { spanText } from "../../simulate/loads/span-text.ts";
 import type { LoadStatistics } from "../../simulate/loads/load-statistics.ts";
 import type { Trace } from "../../simulate/loads/trace.ts";
 import type { Actions } from "./actions.ts";
@@ -30,12 +31,15 @@ type Days = Readonly<Partial<Record<"from" | "to", string>>>;
 async function exportTrace({ from, to }: Days, { ask, terminal }: Actions): Promise<void> {
   const salt = randomBytes(32);
   let after: string | undefined;
+  let requests = 0;
   do {
     const page = await ask("traceUsage", { query: { from, to, after } });
     const lines = page.items.map((request) => lineOf(request, salt)).join("");
     if (!terminal.output.write(lines)) await once(terminal.output, "drain");
+    requests += page.items.length;
     after = page.after ?? undefined;
   } while (after !== undefined);
+  if (requests === 0) terminal.errors.write("nobody sent a request in these days, so nothing was written\n");
 }
 
 /** The salt is forgotten after the export, so that nobody can find an account by its hash. */
@@ -74,7 +78,7 @@ function traceText({ format, failed, assumed }: Omit<Trace, "load">, all: LoadSt
     ...{ outputMean: rounded(output.mean), outputP50: output.p50, outputP99: output.p99 },
   }));
   return [
-    `${format}: ${all.requests} requests of ${all.accounts} ${all.accounts === 1 ? "account" : "accounts"} in ${rounded(all.seconds / 3_600, 2)} hours`,
+    `${format}: ${all.requests} requests of ${all.accounts} ${all.accounts === 1 ? "account" : "accounts"} in ${spanText(1_000 * all.seconds)}`,
     listText(table, columns, width),
     `gaps between requests: coefficient of variation ${rounded(all.gapCv, 1)}; busiest minute: ${rounded(all.worstMinute, 1)} times the mean`,
     ...(all.repeatedShare > 0
