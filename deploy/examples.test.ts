@@ -11,6 +11,7 @@ const here = import.meta.dirname;
 describe.each([
   ["production", here],
   ["npm start", join(here, "demo")],
+  ["one host", join(here, "examples/one-host")],
 ])("the examples for %s", (_name, folder) => {
   const agent = () => loadAgentConfig(join(folder, "agent.yaml"), {});
   const router = () => loadRouterConfig(join(folder, "router.yaml"), {});
@@ -18,7 +19,7 @@ describe.each([
   test("have no mistakes", () => {
     expect(router().catalogueFile).toBe(join(folder, "catalogue.yaml"));
     expect(() => createClientAddress(router().limits.trustedProxies)).not.toThrow();
-    expect(agent().slots.length).toBeGreaterThan(1);
+    expect(agent().slots.length).toBeGreaterThan(0);
   });
 
   test("serve exactly the catalogue's models, each once", () => {

@@ -20,9 +20,10 @@ export function addDocuments(tree: string): void {
   const from = join(root, "deploy");
   copyFolder(from, join(tree, "deploy"), (path) => examples.test(path));
   for (const folder of ["demo", "examples"])
-    copyFolder(join(from, folder), join(tree, "deploy", folder), (path) => path.endsWith(".yaml"));
+    for (const path of filesBelow(join(from, folder)).filter((each) => each.endsWith(".yaml")))
+      copyFile(join(from, folder, path), join(tree, "deploy", folder, path));
   copyFolder(join(from, "grafana"), join(tree, "deploy/grafana"), (path) => !path.endsWith(".ts"));
-  for (const file of ["release/Containerfile", "prometheus/rules.yml"])
+  for (const file of ["release/Containerfile", "prometheus/prometheus.yml", "prometheus/rules.yml"])
     copyFile(join(from, file), join(tree, "deploy", file));
   copyFile(join(root, "docs/openapi.yaml"), join(tree, "docs/openapi.yaml"));
   const candidates = ["docs", "deploy"].flatMap((folder) =>

@@ -65,15 +65,18 @@ describe("a unit", () => {
   const nvidia = ["char-nvidia*", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"];
   const gpus = ["DevicePolicy=closed", ...nvidia.map((device) => `DeviceAllow=${device} rw`)];
   const speaks = ["Type=notify", "NotifyAccess=all", "WatchdogSec=30", "WatchdogSignal=SIGKILL", "Restart=always"];
+  /** Without a key of root, which comes last, nothing is copied. */
   const copyOf = (part: string, ...files: readonly string[]) =>
     [
-      `+/usr/bin/install -D -m 0400 -o weiche-${part} -g weiche-${part} -t /run/weiche/${part}`,
+      `+/bin/sh -c 'test ! -e /etc/weiche/${files.at(-1)} ||`,
+      `exec install -D -m 0400 -o weiche-${part} -g weiche-${part} -t /run/weiche/${part}`,
       ...files.map((file) => `/etc/weiche/${file}`),
-    ].join(" ");
+    ].join(" ") + "'";
   const credentialsOf = (part: string, ...files: readonly string[]) =>
     [
       "-+/usr/bin/nsenter --target 1 --mount /usr/bin/unshare --mount /bin/sh -c",
-      "'mount -o remount,bind,rw /run/credentials/%n;",
+      `'test -e /etc/weiche/${files.at(-1)} || exit 0;`,
+      "mount -o remount,bind,rw /run/credentials/%n;",
       `exec install -m 0400 -o weiche-${part} -g weiche-${part} -t /run/credentials/%n`,
       ...files.map((file) => `/etc/weiche/${file}`),
     ].join(" ") + "'";
@@ -93,6 +96,8 @@ describe("a unit", () => {
         "ExecStopPost=+/usr/bin/rm -rf /run/weiche/agent",
         "LoadCredential=node.pem:/etc/weiche/node.pem",
         "LoadCredential=node.key:/etc/weiche/node.key",
+        "SetCredential=node.pem:none",
+        "SetCredential=node.key:none",
       ],
     ],
     [
@@ -105,6 +110,7 @@ describe("a unit", () => {
         "ExecReload=/opt/weiche/node_modules/node/bin/node router/bin/weiche.js catalogue reload",
         "ExecStopPost=+/usr/bin/rm -rf /run/weiche/router",
         "LoadCredential=router.key:/etc/weiche/router.key",
+        "SetCredential=router.key:none",
       ],
     ],
     ["of the agent hides its state from other users", "weiche-node-agent", ["StateDirectoryMode=0700", "UMask=0077"]],

@@ -18,7 +18,7 @@ import { dashboards, expand } from "../../deploy/grafana/dashboards.ts";
 import { askedSeries, readRules } from "../../deploy/prometheus/rules.ts";
 import { ValkeyServer } from "@weiche/router/test/limits/valkey-server.ts";
 import { Cluster, isAlive, reachableDirectory, until } from "../cluster/cluster.ts";
-import { Prometheus } from "./prometheus.ts";
+import { Prometheus, requireToken } from "./prometheus.ts";
 import { catalogueOf, simEngine } from "../cluster/sim-node.ts";
 import { postmasterOf } from "../cluster/usage-dump.ts";
 import { Certificates } from "../links/link-ends.ts";
@@ -45,6 +45,7 @@ beforeAll(async () => {
   cluster = await Cluster.start({
     catalogue: catalogueOf("model-a", "model-b", "model-c", "model-d"),
     router: { nodes: { tls: nodesTls }, limits: { store: store.url, perIpPerSecond: 0 } },
+    prepare: requireToken,
     environment: { PATH: `${programs}:${process.env["PATH"]}` },
     agents: {
       "node-1": {
@@ -64,6 +65,7 @@ beforeAll(async () => {
   sensors = await startHostWithSensors();
   prometheus = await Prometheus.start({
     router: cluster.router.listen["ops"]!,
+    dataDir: join(cluster.directory, "data"),
     scrapeSeconds: 1,
     nodes: { [`127.0.0.1:${(sensors.address() as AddressInfo).port}`]: "node-3" },
     // Alerts wait for seconds, and look back for seconds.

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { needs } from "@weiche/shared/testing/needs.ts";
 import { Cluster, until } from "../cluster/cluster.ts";
-import { Prometheus } from "./prometheus.ts";
+import { Prometheus, requireToken } from "./prometheus.ts";
 import { simNodes } from "../cluster/sim-node.ts";
 
 const ifRun = needs("promtool");
@@ -14,10 +14,14 @@ let apiKey: string;
 let prometheus: Prometheus;
 
 beforeAll(async () => {
-  cluster = await Cluster.start(simNodes(["model-a", "model-b"], ["node-1", "node-2"]));
+  cluster = await Cluster.start({
+    ...simNodes(["model-a", "model-b"], ["node-1", "node-2"]),
+    prepare: requireToken,
+  });
   ({ apiKey } = await cluster.account());
   prometheus = await Prometheus.start({
     router: cluster.router.listen["ops"]!,
+    dataDir: join(cluster.directory, "data"),
     scrapeSeconds: 2,
     // Alerts wait for seconds instead of minutes.
     hasten: (rules) => rules.replaceAll(/for: \w+/g, "for: 5s"),

@@ -8,13 +8,15 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
-import { stringify } from "yaml";
+import { parse, stringify } from "yaml";
 import { until } from "../cluster/cluster.ts";
 import { promtool } from "../cluster/promtool.ts";
 
 interface PrometheusOptions {
   /** The router's `listen.ops`. */
   readonly router: string;
+  /** The router's data directory, for which `requireToken` was called. */
+  readonly dataDir: string;
   /** Seconds between two scrapes. */
   readonly scrapeSeconds: number;
   /** Changes the text of rules.yml, such as the waiting times of alerts. */
@@ -33,6 +35,14 @@ interface RuleState {
 
 /** Alerts about durations, which fire if the test machine is busy. */
 const ofTimes = ["WeicheEventLoopSlow", "WeicheFirstByteSlow", "WeicheDatabaseSlow"];
+
+/** For `prepare` of a cluster: writes a token. Returns the settings that require it. */
+export function requireToken(dataDir: string): { readonly ops: { readonly tokenFile: string } } {
+  writeFileSync(tokenFileOf(dataDir), "0123456789abcdef\n", { mode: 0o600 });
+  return { ops: { tokenFile: tokenFileOf(dataDir) } };
+}
+
+const tokenFileOf = (dataDir: string) => join(dataDir, "ops-token");
 
 export class Prometheus implements AsyncDisposable {
   readonly #folder = mkdtempSync(join(tmpdir(), "weiche-prometheus-"));
@@ -101,9 +111,19 @@ export class Prometheus implements AsyncDisposable {
   }
 }
 
-function writeConfig(folder: string, { router, scrapeSeconds, hasten, nodes = {} }: PrometheusOptions): void {
-  const rules = readFileSync(join(import.meta.dirname, "../../deploy/prometheus/rules.yml"), "utf8");
-  writeFileSync(join(folder, "rules.yml"), hasten(rules));
+interface ShippedConfig {
+  readonly rule_files: readonly string[];
+  readonly scrape_configs: readonly { readonly job_name: string }[];
+}
+
+/** Writes the shipped configuration and rules, with this router, its token, and short times. */
+function writeConfig(folder: string, { router, dataDir, scrapeSeconds, hasten, nodes = {} }: PrometheusOptions): void {
+  const shipped = (file: string) => readFileSync(join(import.meta.dirname, "../../deploy/prometheus", file), "utf8");
+  const text = shipped("prometheus.yml")
+    .replaceAll("router-1.example:9464", router)
+    .replaceAll("/etc/prometheus/weiche-token", tokenFileOf(dataDir));
+  const { rule_files: ruleFiles, scrape_configs: jobs } = parse(text) as ShippedConfig;
+  writeFileSync(join(folder, ruleFiles[0]!), hasten(shipped("rules.yml")));
   const every = `${scrapeSeconds}s`;
   const more = Object.entries(nodes).map(([address, node]) => ({
     targets: [address],
@@ -111,15 +131,16 @@ function writeConfig(folder: string, { router, scrapeSeconds, hasten, nodes = {}
   }));
   const config = {
     global: { scrape_interval: every, scrape_timeout: every, evaluation_interval: "1s" },
-    rule_files: ["rules.yml"],
-    scrape_configs: [
-      { job_name: "weiche-router", static_configs: [{ targets: [router] }] },
-      {
-        job_name: "weiche-nodes",
-        http_sd_configs: [{ url: `http://${router}/nodes`, refresh_interval: "1s" }],
-        static_configs: more,
-      },
-    ],
+    rule_files: ruleFiles,
+    scrape_configs: jobs.map((job) =>
+      job.job_name === "weiche-nodes" ? { ...hastenList(job), static_configs: more } : job,
+    ),
   };
   writeFileSync(join(folder, "prometheus.yml"), stringify(config));
+}
+
+/** Asks for the list of nodes each second. */
+function hastenList(job: object): object {
+  const { http_sd_configs: lists } = job as { readonly http_sd_configs: readonly object[] };
+  return { ...job, http_sd_configs: lists.map((list) => ({ ...list, refresh_interval: "1s" })) };
 }
