@@ -1,9 +1,10 @@
 /** `check-config` checks the files that a unit gives to its program, for the unit's user. */
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { judgeAgentFile } from "@weiche/node-agent/src/status/config-verdict.ts";
+import { firstOpenPort } from "@weiche/shared/http/listen.ts";
 import { readServiceUnit } from "@weiche/shared/files/service-unit.ts";
 import { notRun } from "@weiche/shared/testing/needs.ts";
 import { makeAuthority, makeCertificate } from "../../src/certificates/certificate-folder.ts";
@@ -85,6 +86,19 @@ test("an agent's certificate that the unit will copy is checked, too", async () 
   expect(mistakes.map(({ message }) => message)).toContainEqual(
     expect.stringMatching(new RegExp(`^${ca}/node-gpu-1\\.pem expired at `)),
   );
+});
+
+test("a listener on a port that the unit may not use is a mistake, unless a drop-in allows it", async () => {
+  const open = firstOpenPort();
+  const listen = { api: "0.0.0.0:443", portal: "127.0.0.1:8081" };
+  writeFileSync(file(), JSON.stringify({ catalogue: "catalogue.yaml", listen }));
+  const text = `listen.api 0.0.0.0:443: weiche-router.service may not use ports below ${open}: choose another one, or allow it (docs/runbook.md#a-port-below-1024)`;
+  const user = `User=${userInfo().username}`;
+  expect((await said(unitWith("router-router.key", user))).mistakes).toEqual(open > 443 ? [text] : []);
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/runbook.md"), "utf8");
+  const [, dropIn] = /^```ini\n\[Service\]\n(AmbientCapabilities.*?)\n```$/ms.exec(page)!;
+  const allowed = unitWith("router-router.key", user, "PrivateUsers=yes", "AmbientCapabilities=", dropIn!);
+  expect((await said(allowed)).mistakes).toEqual([]);
 });
 
 test("a file below /run that no line of the unit makes is a mistake", async () => {

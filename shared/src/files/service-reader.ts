@@ -13,6 +13,8 @@ done`;
 /** The user that will read a configuration's files: its number, or `other` for one that is unknown and not root. */
 interface ServiceReader {
   readonly uid: number | "other";
+  /** Whether the unit starts its program with this configuration. */
+  readonly isOfUnit: boolean;
   /** Finds the files that this user cannot read. Files that root hands over, and files that are missing, are fine. */
   findings(files: Iterable<readonly [Finding[0], string]>): Iterable<Finding>;
 }
@@ -23,11 +25,12 @@ interface ServiceReader {
  */
 export function readerOf(file: string, variable: string, unit: ServiceUnit | undefined): ServiceReader {
   const own = process.geteuid?.() ?? "other";
-  if (own !== 0) return { uid: own, findings: () => [] };
-  const user = unit?.environment.get(variable) === resolve(file) ? unit.user : undefined;
+  const isOfUnit = unit?.environment.get(variable) === resolve(file);
+  if (own !== 0) return { uid: own, isOfUnit, findings: () => [] };
+  const user = isOfUnit ? unit?.user : undefined;
   const ids = user === undefined ? undefined : idsOf(user);
-  if (!unit || user === undefined || !ids) return { uid: "other", findings: () => [] };
-  return { uid: ids.uid, findings: (files) => barredFor(unit, { user, ...ids }, [...files]) };
+  if (!unit || user === undefined || !ids) return { uid: "other", isOfUnit, findings: () => [] };
+  return { uid: ids.uid, isOfUnit, findings: (files) => barredFor(unit, { user, ...ids }, [...files]) };
 }
 
 interface ServiceUser {

@@ -79,7 +79,10 @@ test("folders that the unit hides are named with the setting", () => {
 
 test("low ports need the capability, and users of the host", () => {
   const capability = "AmbientCapabilities=CAP_NET_BIND_SERVICE";
-  write(1, "a.service", capability, "PrivateUsers=yes");
+  const bounding = "CapabilityBoundingSet=CAP_NET_BIND_SERVICE";
+  write(1, "a.service", capability, "CapabilityBoundingSet=", "PrivateUsers=no");
+  expect(read()!.bindsLowPorts).toBe(false);
+  write(1, "a.service", capability, bounding, "PrivateUsers=yes");
   expect(read()!.bindsLowPorts).toBe(false);
   write(0, "a.service.d/ports.conf", "PrivateUsers=no");
   expect(read()!.bindsLowPorts).toBe(true);

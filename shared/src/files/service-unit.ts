@@ -51,7 +51,9 @@ export function readServiceUnit(name: string, folders: readonly string[] = unitF
       given.some((id) => !credentials.has(id)) ||
       otherCredentials.some((key) => settings.has(key)),
     hiddenBy: (file) => hiding.find(([key, value, folders]) => last(key) === value && folders.test(file))?.[0],
-    bindsLowPorts: words("AmbientCapabilities").includes("CAP_NET_BIND_SERVICE") && last("PrivateUsers") !== "yes",
+    bindsLowPorts:
+      last("PrivateUsers") !== "yes" &&
+      ["AmbientCapabilities", "CapabilityBoundingSet"].every((key) => words(key).includes("CAP_NET_BIND_SERVICE")),
   };
 }
 

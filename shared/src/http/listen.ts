@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { StartError } from "../files/start-error.ts";
 
@@ -24,6 +25,15 @@ export function parseOwnListen(text: string, setting: string): ListenAddress {
 
 export function formatListen({ host, port }: ListenAddress): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** Returns the lowest port that every user may use. */
+export function firstOpenPort(): number {
+  try {
+    return Number(readFileSync("/proc/sys/net/ipv4/ip_unprivileged_port_start", "utf8"));
+  } catch {
+    return 1024; // not Linux
+  }
 }
 
 export function isLoopback(host: string): boolean {

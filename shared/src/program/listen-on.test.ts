@@ -57,3 +57,9 @@ test("sockets are made with the options of the server, whichever of the port's s
   await new Promise((resolve) => server.close(resolve));
   expect(new Set(halfOpen)).toEqual(new Set([true]));
 });
+
+test("an address that this machine does not have is refused in words", async () => {
+  await expect(listenOn(createServer(), { host: "192.0.2.1", port: 0, setting: "listen.api" })).rejects.toThrow(
+    "cannot listen on 192.0.2.1:0 (listen.api): this machine has no such address",
+  );
+});

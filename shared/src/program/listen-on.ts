@@ -26,6 +26,12 @@ const socketsEach = process.platform === "linux" ? 32 : 1;
  */
 const unacceptedMax = 256;
 
+const reasons: Readonly<Record<string, string>> = {
+  EADDRINUSE: "the port is in use",
+  EACCES: "this user may not use the port (EACCES; docs/runbook.md#a-port-below-1024)",
+  EADDRNOTAVAIL: "this machine has no such address (EADDRNOTAVAIL)",
+};
+
 /** Throws `StartError`, which names the setting. */
 export async function listenOn(server: Server, listen: ListenAddress): Promise<Listening> {
   const { host, setting } = listen;
@@ -38,7 +44,7 @@ export async function listenOn(server: Server, listen: ListenAddress): Promise<L
     return { port, stop };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    const why = code === "EADDRINUSE" ? "the port is in use" : (code ?? "unknown error");
+    const why = (code && reasons[code]) ?? code ?? "unknown error";
     const of = setting === undefined ? "" : ` (${setting})`;
     throw new StartError(`cannot listen on ${formatListen(listen)}${of}: ${why}`);
   }

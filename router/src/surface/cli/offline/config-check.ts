@@ -14,9 +14,9 @@ import {
 } from "@weiche/shared/files/config-file.ts";
 import { checkPrivate, readSecret } from "@weiche/shared/files/private-file.ts";
 import { readerOf } from "@weiche/shared/files/service-reader.ts";
-import { mayBeMade, readServiceUnit } from "@weiche/shared/files/service-unit.ts";
+import { mayBeMade, readServiceUnit, type ServiceUnit } from "@weiche/shared/files/service-unit.ts";
 import { readFault, readForStart } from "@weiche/shared/files/start-error.ts";
-import { parseListen } from "@weiche/shared/http/listen.ts";
+import { firstOpenPort, parseListen } from "@weiche/shared/http/listen.ts";
 import { judgeTls, type TlsFinding, type TlsJudging } from "@weiche/shared/http/tls-check.ts";
 import type { TlsPaths } from "@weiche/shared/http/tls-files.ts";
 import { readToken } from "@weiche/shared/program/ops-access.ts";
@@ -49,6 +49,7 @@ export async function checkRouterConfig(
   const baseDir = dirname(resolve(file));
   const reader = readerOf(file, "WEICHE_CONFIG", unit);
   found.mistakes.push(...otherMistakes(file, raw, reader.uid));
+  if (unit && reader.isOfUnit) found.mistakes.push(...closedPorts(raw, unit));
   const secrets = [...secretFiles(raw, baseDir)];
   for (const { path, file: named, read } of secrets) {
     const from = unit?.sources.get(named);
@@ -85,6 +86,21 @@ function* otherMistakes(file: string, raw: RawRouter, uid: number | "other"): It
   for (const key of passwordsIn(raw))
     yield* whatFails(key.split("."), () => checkPrivate(file, `a password (${key})`, uid));
   yield* whatFails(["limits", "trustedProxies"], () => createClientAddress(raw.limits.trustedProxies));
+}
+
+/** Finds listeners on ports that the unit's user may not use. */
+function* closedPorts(raw: RawRouter, unit: ServiceUnit): Iterable<Finding> {
+  if (unit.user === undefined || unit.bindsLowPorts) return;
+  const open = firstOpenPort();
+  for (const [name, text] of Object.entries(raw.listen)) {
+    if (text === "off") continue;
+    const { port } = parseListen(text, `listen.${name}`);
+    if (port > 0 && port < open)
+      yield [
+        ["listen", name],
+        `listen.${name} ${text}: ${unit.name} may not use ports below ${open}: choose another one, or allow it (docs/runbook.md#a-port-below-1024)`,
+      ];
+  }
 }
 
 interface SecretFile {
