@@ -173,6 +173,12 @@ export class Certificates implements Disposable {
     return this.paths(`router-${names[0]}`);
   }
 
+  /** Makes a certificate that has expired. */
+  expiredRouter(): TlsPaths {
+    makeCertificate(this.#making(-1), "router", ["127.0.0.1"], { replace: true });
+    return this.paths("router-127.0.0.1");
+  }
+
   /** Makes a certificate. `days`: how long it is valid. A negative number makes an expired one. */
   node(name: string, days?: number): TlsPaths {
     makeCertificate(this.#making(days), "node", [name], { replace: true });

@@ -43,36 +43,66 @@ test.each(["127.0.0.1", "localhost", "router.example"])("a node links to %s and 
 });
 
 describe("a link is refused, and both ends report the reason, to an agent", () => {
-  const agentSays = /routerLinkFailed/;
-  test.each<[string, () => TlsFiles | undefined, string]>([
-    ["of another authority", () => mixed(theirs.node(node), ours), "tls"],
-    ["whose certificate has expired", () => ours.open(ours.node("expired", -1)), "tls"],
-    ["without TLS", () => undefined, "tls"],
-    ["with another node's certificate", () => ours.open(ours.node("gpu-2")), "name"],
-    ["with a router's certificate", () => ours.open(ours.paths("router-router.example")), "name"],
-  ])("%s", async (_what, open, reason) => {
+  test.each<[string, () => TlsFiles | undefined, reason: string, atRouter: RegExp, atAgent: RegExp]>([
+    [
+      "of another authority",
+      () => mixed(theirs.node(node), ours),
+      "tls",
+      /^the node's certificate \(gpu-1\) is not signed by an authority in .*ca\.pem$/,
+      /node-gpu-1\.pem is not signed by .*ca\.pem/,
+    ],
+    [
+      "whose certificate has expired",
+      () => ours.open(ours.node("expired", -1)),
+      "tls",
+      /^the node's certificate \(expired\) expired at 20\S+Z$/,
+      /node-expired\.pem expired at 20\S+Z: renew it/,
+    ],
+    ["without TLS", () => undefined, "tls", /^the client does not use TLS$/, /routerLinkFailed/],
+    ["with another node's certificate", () => ours.open(ours.node("gpu-2")), "name", /./, /routerLinkFailed/],
+    [
+      "with a router's certificate",
+      () => ours.open(ours.paths("router-router.example")),
+      "name",
+      /./,
+      /routerLinkFailed/,
+    ],
+  ])("%s", async (_what, open, reason, atRouter, atAgent) => {
     await using router = await openWholeRouter({ tls: routerTls });
     const tls = open();
     await using agent = openWholeAgent([addressOf(router)], tls ? { tls } : {});
     await expect
       .poll(() => router.told, { timeout: 5_000 })
-      .toContainEqual(["nodeRefused", reason, expect.any(String), expect.any(String)]);
-    await expect.poll(() => agent.told.flat().join(" "), { timeout: 5_000 }).toMatch(agentSays);
+      .toContainEqual(["nodeRefused", reason, expect.stringMatching(atRouter), expect.any(String)]);
+    await expect.poll(() => agent.told.flat().join(" "), { timeout: 5_000 }).toMatch(atAgent);
+    await expect.poll(() => agent.links.states()[0]?.reason, { timeout: 5_000 }).toBeDefined();
     expect(router.registry.view(0)).toEqual([]);
   });
 
   test("that dials a name which is not in the router's certificate", async () => {
     await using router = await openWholeRouter({ tls: ours.open(ours.router("other.example")) });
     await using agent = openWholeAgent([addressOf(router, "localhost")], { tls: agentTls });
-    await expect.poll(() => agent.told.flat().join(" "), { timeout: 5_000 }).toMatch(agentSays);
+    const reason = "the router's certificate has only the names other.example, but agent.yaml calls it localhost";
+    await expect.poll(() => agent.links.states()[0]?.reason, { timeout: 5_000 }).toBe(reason);
+    expect(agent.told).toContainEqual(["routerLinkFailed", expect.any(String), reason]);
     expect(router.registry.view(0)).toEqual([]);
   });
 
   test("that trusts a different authority", async () => {
     await using router = await openWholeRouter({ tls: routerTls });
     await using agent = openWholeAgent([addressOf(router)], { tls: mixed(ours.node("gpu-3"), theirs) });
-    await expect.poll(() => agent.told.flat().join(" "), { timeout: 5_000 }).toMatch(agentSays);
+    await expect
+      .poll(() => agent.links.states()[0]?.reason, { timeout: 5_000 })
+      .toMatch(/^the router's certificate \(router\.example, .*\) is not signed by an authority in .*ca\.pem$/);
     expect(router.registry.view(0)).toEqual([]);
+  });
+
+  test("whose router has a certificate that has expired", async () => {
+    await using router = await openWholeRouter({ tls: ours.open(ours.expiredRouter()) });
+    await using agent = openWholeAgent([addressOf(router)], { tls: agentTls });
+    await expect
+      .poll(() => agent.links.states()[0]?.reason, { timeout: 5_000 })
+      .toMatch(/^the router's certificate \(127\.0\.0\.1\) expired at 20\S+Z$/);
   });
 });
 
@@ -208,7 +238,9 @@ describe("a certificate that expires while answers run", () => {
       node: forgotten,
     });
     await expect.poll(() => gone.told.flat().join(" "), { timeout: 10_000 }).toMatch(/routerLinkFailed/);
-    await expect.poll(() => router.told).toContainEqual(["nodeRefused", "tls", "CERT_HAS_EXPIRED", expect.any(String)]);
+    await expect
+      .poll(() => router.told)
+      .toContainEqual(["nodeRefused", "tls", expect.stringContaining("expired at"), expect.any(String)]);
     expect(isReachable(renewed)).toBe(true);
     for (const stream of streams) stream.finish("done");
     expect(await textOf(outlived)).toBe("begun done");

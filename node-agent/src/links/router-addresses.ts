@@ -21,7 +21,8 @@ export class RouterAddresses {
   readonly #resolve: Resolve;
   readonly #events: RouterAddressesEvents;
   readonly #lastFound = new Map<string, readonly string[]>();
-  readonly #unresolved = new Set<string>();
+  /** The error codes of names. */
+  readonly #unresolved = new Map<string, string>();
 
   /** `routers`: host:port, as configured. */
   constructor(routers: readonly string[], resolve: Resolve, events: RouterAddressesEvents) {
@@ -32,6 +33,14 @@ export class RouterAddresses {
 
   get someUnresolved(): boolean {
     return this.#unresolved.size > 0;
+  }
+
+  /** Lists the configured routers whose names have never resolved. */
+  unknown(): readonly (ListenAddress & { readonly code: string })[] {
+    return this.#routers.flatMap((router) => {
+      const code = this.#unresolved.get(router.host);
+      return code === undefined || this.#lastFound.has(router.host) ? [] : [{ ...router, code }];
+    });
   }
 
   /** Returns all addresses, including those of `announced` routers, by their description. */
@@ -54,7 +63,7 @@ export class RouterAddresses {
     } catch (error) {
       const { code = "unknown" } = error as NodeJS.ErrnoException;
       if (!this.#unresolved.has(host)) this.#events.routerNameUnresolved(host, code);
-      this.#unresolved.add(host);
+      this.#unresolved.set(host, code);
       return this.#lastFound.get(host) ?? [];
     }
   }

@@ -9,6 +9,7 @@ import { formatListen, isLoopback } from "@weiche/shared/http/listen.ts";
 import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
 import { Backoff } from "./backoff.ts";
 import { DataLink } from "./data-link.ts";
+import { explainFailure } from "./link-trouble.ts";
 import { reportSpacingMs } from "./load.ts";
 import { describeAddress, RouterAddresses } from "./router-addresses.ts";
 import { endedInOrder, RouterLink, type RouterAddress } from "./router-link.ts";
@@ -22,6 +23,8 @@ export interface RouterState {
   readonly dataSessions: number;
   /** The version of the linked router. Undefined if it reports none. */
   readonly version?: string;
+  /** Why it is not linked, once a link has failed. */
+  readonly reason?: string;
 }
 
 /** A thousand nodes learn of a new router at once, so they dial it at different times. */
@@ -40,7 +43,10 @@ interface Dialled {
   newest?: RouterLink;
   /** The last router that was found or announced there. */
   routerId: string | undefined;
+  /** The reason of the last link that failed, as gRPC reports it. */
   failure?: string;
+  /** The same in words. */
+  why?: string;
   /** The name no longer resolves to this address, so it is not dialled again. */
   isGone: boolean;
 }
@@ -81,12 +87,20 @@ export class RouterLinks {
   }
 
   states(): readonly RouterState[] {
-    return [...this.#dialled.values()].map(({ address, routerId = "" }) => ({
+    const dialled = [...this.#dialled.values()].map(({ address, routerId = "", why }) => ({
       address: describeAddress(address),
       state: stateOf(this.#live.get(routerId)),
       dataSessions: this.#dataLinks.get(routerId)?.connections ?? 0,
       version: this.#live.get(routerId)?.routerVersion,
+      ...(why !== undefined && !this.#live.has(routerId) && { reason: why }),
     }));
+    const unknown = this.#addresses.unknown().map(({ code, ...listen }) => ({
+      address: formatListen(listen),
+      state: "connecting" as const,
+      dataSessions: 0,
+      reason: `the name ${listen.host} does not resolve (${code}): check DNS or /etc/hosts`,
+    }));
+    return [...dialled, ...unknown];
   }
 
   /** Lets running requests end, for at most `deadlineMs`. Links stay, to deliver usage. */
@@ -191,8 +205,16 @@ export class RouterLinks {
       this.#options.events.routerLinkDown(describeAddress(dialled.address), link.routerId, reason);
     } else if (dialled.failure !== reason) {
       dialled.failure = reason;
-      this.#options.events.routerLinkFailed(describeAddress(dialled.address), reason);
+      void this.#explain(dialled, reason);
     }
+  }
+
+  async #explain(dialled: Dialled, reason: string): Promise<void> {
+    const { tls, clock, events } = this.#options;
+    const why = await explainFailure(dialled.address, tls, reason, clock.now());
+    if (dialled.failure !== reason || dialled.why === why || this.#stop.signal.aborted) return;
+    dialled.why = why;
+    events.routerLinkFailed(describeAddress(dialled.address), why);
   }
 
   #take(message: Downlink, link: RouterLink, dialled: Dialled): void {
@@ -220,6 +242,7 @@ export class RouterLinks {
     const { address } = dialled;
     const { routerId: before = welcome.routerId } = dialled;
     delete dialled.failure;
+    delete dialled.why;
     dialled.routerId = welcome.routerId;
     dialled.backoff.up();
     this.#takeRules(welcome);

@@ -222,11 +222,11 @@ test("problems are coloured, but only with a painter", () => {
   const paint: NonNullable<TextOptions["paint"]> = (tone, text) => `<${tone}>${text}</${tone}>`;
   const failed = {
     ...withSlot({ state: "failed" }),
-    routers: [{ address: "r:1", state: "connecting", dataSessions: 0 } as const],
+    routers: [{ address: "r:1", state: "connecting", dataSessions: 0, reason: "nothing listens there" } as const],
   };
   const text = formatStatus(failed, { paint });
   expect(text).toMatch(/^<bold>node gpu-1 \(1.0.0\)<\/bold> · <red>no router<\/red>$/m);
   expect(text).toMatch(/^<red>a +failed.*<\/red>$/m);
-  expect(text).toMatch(/^<yellow>r:1 +connecting.*<\/yellow>$/m);
+  expect(text).toMatch(/^<yellow>r:1 +connecting.*<\/yellow>\n<yellow> +why: nothing listens there<\/yellow>$/m);
   expect(formatStatus(failed)).not.toContain("<");
 });

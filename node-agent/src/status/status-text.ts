@@ -24,9 +24,10 @@ interface Row {
 export function formatStatus(status: AgentStatus, options: TextOptions = {}): string {
   const table = (headers: readonly string[], rows: readonly Row[], none = "") =>
     rows.length === 0 && none !== "" ? ["", none] : ["", ...tableLines(headers, rows, options)];
-  const routers = status.routers.map(({ address, state, dataSessions }) => ({
+  const routers = status.routers.map(({ address, state, dataSessions, reason }) => ({
     cells: [address, state, dataSessions],
     tone: state === "linked" ? undefined : ("yellow" as const),
+    notes: reason === undefined ? [] : [`why: ${reason}`],
   }));
   return [
     ...headLines(status, options),

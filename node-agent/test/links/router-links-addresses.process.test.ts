@@ -49,10 +49,26 @@ test("every address behind a name is a separate router, new ones are found, and 
 
 test("a name without an address is soon looked up again", async () => {
   const router = await rig.openRouter();
-  rig.openLinks(at(router, "later.example"));
+  const opened = rig.openLinks(at(router, "later.example"));
   await expect.poll(() => rig.told).toEqual([["routerNameUnresolved", "later.example", "ENOTFOUND"]]);
+  const reason = "the name later.example does not resolve (ENOTFOUND): check DNS or /etc/hosts";
+  const address = `later.example:${router.port}`;
+  expect(opened.states()).toEqual([{ address, state: "connecting", dataSessions: 0, reason }]);
   rig.names.set("later.example", ["127.0.0.1"]);
   await expect.poll(() => rig.channels.length, { timeout: 5_000 }).toBe(1);
+  expect(opened.states()).toMatchObject([{ address: `${address} (127.0.0.1)`, state: "linked" }]);
+});
+
+test("an address where nothing listens is shown with the reason, until a router is linked there", async () => {
+  const router = await rig.openRouter();
+  router[Symbol.dispose]();
+  const opened = rig.openLinks(at(router));
+  await expect
+    .poll(() => opened.states(), { timeout: 5_000 })
+    .toMatchObject([{ state: "connecting", reason: "nothing listens there (ECONNREFUSED)" }]);
+  await rig.openRouter({}, "127.0.0.1", router.port);
+  await expect.poll(() => opened.states()[0]?.state, { timeout: 5_000 }).toBe("linked");
+  expect(opened.states()[0]).not.toHaveProperty("reason");
 });
 
 test("a router with two addresses is linked once, and each up event is followed by a down event", async () => {

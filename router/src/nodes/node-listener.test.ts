@@ -35,7 +35,7 @@ async function openSecure(handshakeMsMax: number) {
   const authority = { cert: new X509Certificate(ca), key: createPrivateKey(caKey) };
   const own = issueCertificate(authority, ["localhost"], validity);
   const current = { ...own, ca, minVersion: "TLSv1.3" };
-  const tls = { current, onChange: () => () => {} } as unknown as TlsFiles;
+  const tls = { current, paths: {}, onChange: () => () => {} } as unknown as TlsFiles;
   const strangers = new StrangerLimit(still, () => false);
   const seen = { accepted: [] as Socket[], crowd: 0, refused: 0, tooMany: [] as string[] };
   const listener = await openNodeListener({
@@ -48,12 +48,30 @@ async function openSecure(handshakeMsMax: number) {
   const { port } = listener.address;
   const as = { host: "127.0.0.1", port, servername: "localhost", ALPNProtocols: ["x"], ...own, ca };
   const node = (localAddress = "127.0.0.1") => connectTls({ ...as, ...{ localAddress } }).on("error", () => {});
+  const anonymous = () =>
+    connectTls({ host: "127.0.0.1", port, servername: "localhost", ALPNProtocols: ["x"], ca })
+      .on("error", () => {})
+      .resume();
   const stranger = () =>
     connect(port, "127.0.0.1")
       .on("error", () => {})
       .resume();
-  return { listener, strangers, seen, node, stranger };
+  return { listener, strangers, seen, node, anonymous, stranger };
 }
+
+test("a client without a certificate is refused and gets no session to resume", async () => {
+  const { listener, seen, node, anonymous } = await openSecure(500);
+  const client = anonymous();
+  let sessions = 0;
+  client.on("session", () => sessions++);
+  await once(client, "close");
+  expect([seen.refused, seen.accepted.length, sessions]).toEqual([1, 0, 0]);
+  const known = node();
+  await once(known, "secureConnect");
+  await expect.poll(() => seen.accepted.length).toBe(1);
+  known.destroy();
+  await listener.close(0);
+});
 
 test("silent strangers are reset above a limit and closed after the handshake's timeout, and do not affect linked nodes [D10]", async () => {
   const { listener, strangers, seen, node, stranger } = await openSecure(500);

@@ -10,6 +10,7 @@ import type { ListenAddress } from "@weiche/shared/http/listen.ts";
 import { listenOn } from "@weiche/shared/program/listen-on.ts";
 import { limitConnections } from "../edge/listener.ts";
 import { CertificateLimit } from "./certificate-limit.ts";
+import { certificateTrouble, handshakeTrouble } from "@weiche/shared/http/certificate-trouble.ts";
 import type { StrangerLimit } from "./stranger-limit.ts";
 import { namesNode, type TlsFiles } from "@weiche/shared/http/tls-files.ts";
 
@@ -53,10 +54,8 @@ export async function openNodeListener(options: NodeListenerOptions) {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
   });
-  // For a rejected certificate, the error text is only that the connection was closed.
   server.on("tlsClientError", (error: Error, socket: TLSSocket) => {
-    const { authorizationError, remoteAddress = "" } = socket;
-    onTlsRefused(authorizationError ? String(authorizationError) : error.message, remoteAddress);
+    onTlsRefused(handshakeTrouble(error), socket.remoteAddress ?? "");
     // Node.js does not close a connection whose handshake takes too long.
     socket.destroy();
   });
@@ -107,7 +106,7 @@ export function maySpeakFor(
 
 type SecureOptions = Pick<
   NodeListenerOptions,
-  "alpn" | "accept" | "strangers" | "onCrowd" | "onTooMany" | "handshakeMsMax"
+  "alpn" | "tls" | "accept" | "strangers" | "onCrowd" | "onTooMany" | "onTlsRefused" | "handshakeMsMax"
 >;
 
 function createSecureServer(tls: TlsFiles, options: SecureOptions, limit: CertificateLimit) {
@@ -115,7 +114,8 @@ function createSecureServer(tls: TlsFiles, options: SecureOptions, limit: Certif
   const server = createTlsServer({
     ...tls.current,
     requestCert: true,
-    rejectUnauthorized: true,
+    // `limitCertificates` refuses, because Node.js would close the connection before the certificate can be named.
+    rejectUnauthorized: false,
     ALPNProtocols: [alpn],
     handshakeTimeout: options.handshakeMsMax ?? handshakeMsMax,
     ...socketOptions,
@@ -133,16 +133,24 @@ function createSecureServer(tls: TlsFiles, options: SecureOptions, limit: Certif
 type Settle = (socket: Socket, isKnown: boolean) => void;
 
 /**
- * Accepts connections within the limits of their certificate. A client that connects too often counts as a stranger from
+ * Accepts connections with a certificate of our authority, within the limits of this certificate. A client that connects too often counts as a stranger from
  * then on, so that its address is refused before the next handshake.
  */
 function limitCertificates(
   server: TlsServer,
   limit: CertificateLimit,
-  { accept, onTooMany }: SecureOptions,
+  { tls, accept, onTooMany, onTlsRefused }: SecureOptions,
   settle?: Settle,
 ): void {
   server.on("secureConnection", (socket) => {
+    const certificate = certificateOf(socket);
+    if (!socket.authorized || !certificate) {
+      const code = String(socket.authorizationError);
+      const trouble = certificateTrouble(code, certificate, "the node's certificate", tls?.paths.ca ?? "");
+      onTlsRefused(trouble, socket.remoteAddress ?? "");
+      socket.destroy();
+      return;
+    }
     const names = namesOf(socket);
     const verdict = limit.admit(names);
     settle?.(socket, verdict !== "too-often");
