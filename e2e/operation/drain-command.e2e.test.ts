@@ -48,6 +48,18 @@ test("a drain that takes longer than --timeout ends with exit code 1 and prints 
   await backInService();
 }, 60_000);
 
+test("a node that has turned its own maintenance on stays in it, and the command says how to end it", async () => {
+  await cluster.weicheAgent("n1", "maintenance", "on");
+  await until("the router to know", async () => (await stateOfNode()) === "maintenance");
+  const command = new RunningCommand(cluster, ["node", "maintenance", "n1", "off"]);
+  expect(await command.ended).toBe(1);
+  expect(command.errors).toBe(
+    'weiche: n1 stays in maintenance, because it was turned on at the node: run "weiche-agent maintenance off" there\n',
+  );
+  await cluster.weicheAgent("n1", "maintenance", "off");
+  await backInService();
+}, 60_000);
+
 test("a drain waits for the last answer and does not cut it", async () => {
   const { answer } = await longAnswer(1_500);
   const { baseUrl } = cluster;

@@ -127,6 +127,15 @@ test("an id may be shortened while it is unique, and otherwise the candidates ar
   const { error } = JSON.parse(command.errors) as { error: string };
   expect([error.includes(a), error.includes(b)]).toEqual([true, true]);
   expect(await shown("explain", a.slice(0, -2))).toContain(a);
+  const four = new RunningCommand(cluster, ["explain", a.slice(0, 4)]);
+  expect(await four.ended).toBe(1);
+  expect(four.errors).toContain(`${a.slice(0, 4)} is the beginning of several ids: `);
+});
+
+test("an id is found in the form in which the client's answer has it", async () => {
+  const { id } = (await chat(first, "sim:tokens=1")) as { id: string };
+  for (const form of [`chatcmpl-${id}`, `cmpl-${id}`, id.toUpperCase(), `chatcmpl-${id.slice(0, -2)}`])
+    expect(await shown("explain", form)).toContain(id);
 });
 
 test("a watched node is drawn as a picture on a terminal and printed line by line elsewhere", async () => {

@@ -133,8 +133,8 @@ function createSecureServer(tls: TlsFiles, options: SecureOptions, limit: Certif
 type Settle = (socket: Socket, isKnown: boolean) => void;
 
 /**
- * Accepts connections with a certificate of our authority, within the limits of this certificate. A client that connects too often counts as a stranger from
- * then on, so that its address is refused before the next handshake.
+ * Accepts connections with a certificate of our authority, within the limits of this certificate. A client that connects
+ * too often counts as a stranger from then on, so that its address is refused before the next handshake.
  */
 function limitCertificates(
   server: TlsServer,

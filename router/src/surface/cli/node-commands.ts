@@ -6,6 +6,7 @@ import { parseListen } from "@weiche/shared/http/listen.ts";
 import { nodeTargets } from "@weiche/shared/program/ops-server.ts";
 import { Argument, Option, type Command } from "commander";
 import type { Actions } from "./actions.ts";
+import { Failed } from "./client.ts";
 import { addDrainCommand } from "./drain-command.ts";
 import { modelsText, nodesScene, nodeText, nodesText } from "./node-tables.ts";
 import { watch } from "./watch.ts";
@@ -49,7 +50,12 @@ export function addNodeCommands(program: Command, actions: Actions): void {
       ]),
     )
     .action(async (node: string, wish: string) => {
-      printItem(await ask("setMaintenance", { body: { node, on: wish === "on" } }));
+      const { heldByNode, ...done } = await ask("setMaintenance", { body: { node, on: wish === "on" } });
+      if (heldByNode)
+        throw new Failed(
+          `${done.node} stays in maintenance, because it was turned on at the node: run "weiche-agent maintenance off" there`,
+        );
+      printItem(done);
     });
   steer
     .command("acknowledge <node>")

@@ -188,7 +188,14 @@ export const nodesContract = {
     summary: "Turn a node's maintenance on or off, and return its state afterwards",
     may: ["operator"],
     body: object({ node: Type.String(), on: Type.Boolean() }),
-    reply: object({ node: Type.String(), maintenance: Type.Boolean(), state: nodeState }),
+    reply: object({
+      node: Type.String(),
+      maintenance: Type.Boolean(),
+      state: nodeState,
+      heldByNode: Type.Boolean({
+        description: "Whether the node stays in maintenance, because its own operator turned it on there.",
+      }),
+    }),
   },
   acknowledgeFailures: {
     summary: "Acknowledge the known failures of a node's engines, so that they are no longer shown",

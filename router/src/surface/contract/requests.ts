@@ -251,7 +251,12 @@ export const requestsContract = {
   explainRequest: {
     summary: "Explain a request from this router's memory and the database",
     may: ["operator"],
-    params: object({ id: Type.String({ pattern: "^[0-9a-f-]{8,36}$" }) }),
+    params: object({
+      id: Type.String({
+        pattern: "^((chatcmpl|cmpl)-)?[0-9a-fA-F-]{4,36}$",
+        description: "`x-request-id`, or `id` of an answer, or at least 4 characters of its beginning.",
+      }),
+    }),
     reply: object({
       id,
       acceptedAt: instant,

@@ -207,7 +207,8 @@ async function setMaintenance(node: NodeId, on: boolean, { fleet, clock }: Handl
   const agrees = () => !detail()?.linked || detail()?.report?.maintenance === on;
   while (!agrees() && clock.monotonicMs() < untilMs) await sleep(clock, lookEveryMs);
   const seen = detail();
-  return { node, maintenance: on, state: seen ? nodeState(seen) : ("gone" as const) };
+  const heldByNode = !on && seen?.linked === true && seen.report?.maintenance === true;
+  return { node, maintenance: on, state: seen ? nodeState(seen) : ("gone" as const), heldByNode };
 }
 
 async function prewarmOn({ view: { node, slots } }: NodeDetail, model: ModelId, { wishes }: Fleet) {

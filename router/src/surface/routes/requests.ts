@@ -65,7 +65,8 @@ export function requestsHandlers(deps: HandlerDeps): Handlers<typeof requestsCon
         })),
       };
     },
-    async explainRequest({ params: { id: prefix } }) {
+    async explainRequest({ params: { id: asked } }) {
+      const prefix = asked.replace(/^(chatcmpl|cmpl)-/, "").toLowerCase();
       const running = requests.running().filter(({ id }) => id.startsWith(prefix));
       const ended = requests.recent.find(prefix, candidatesMax + 1);
       const recorded = await readRequestUsage(database.pool, prefix).catch(() => undefined);

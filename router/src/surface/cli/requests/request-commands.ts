@@ -77,7 +77,7 @@ export function addRequestCommands(program: Command, actions: Actions): void {
   program
     .command("explain")
     .description("Explain a request: refusal, waiting time, nodes tried, cost.")
-    .argument("<request-id>", "the answer's `x-request-id`, or its start")
+    .argument("<request-id>", "the answer's `x-request-id` or `id`, or its start")
     .action(async (id: string) => {
       const seen = await ask("explainRequest", { id: id.toLowerCase() });
       print(seen, () => explainText(seen));
