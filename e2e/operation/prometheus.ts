@@ -37,9 +37,9 @@ interface RuleState {
 const ofTimes = ["WeicheEventLoopSlow", "WeicheFirstByteSlow", "WeicheDatabaseSlow"];
 
 /** For `prepare` of a cluster: writes a token. Returns the settings that require it. */
-export function requireToken(dataDir: string): { readonly ops: { readonly tokenFile: string } } {
+export function requireToken(dataDir: string): Promise<{ readonly ops: { readonly tokenFile: string } }> {
   writeFileSync(tokenFileOf(dataDir), "0123456789abcdef\n", { mode: 0o600 });
-  return { ops: { tokenFile: tokenFileOf(dataDir) } };
+  return Promise.resolve({ ops: { tokenFile: tokenFileOf(dataDir) } });
 }
 
 const tokenFileOf = (dataDir: string) => join(dataDir, "ops-token");

@@ -38,21 +38,16 @@ function namesOf({ subjectAltName = "no name" }: X509Certificate): string {
   return names.length > namesCharactersMax ? `${names.slice(0, namesCharactersMax)}…` : names;
 }
 
+const handshakeWords: Readonly<Record<string, string>> = {
+  ERR_SSL_WRONG_VERSION_NUMBER: "the client does not use TLS",
+  ERR_SSL_HTTP_REQUEST: "the client does not use TLS",
+  ERR_SSL_UNSUPPORTED_PROTOCOL: "the client has no TLS 1.3",
+  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: "the client does not trust the authority of this router's certificate",
+  ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED: "the client refuses this router's certificate as expired",
+  ECONNRESET: "the client ended the handshake, as it does if it refuses this router's certificate (ECONNRESET)",
+};
+
 /** Returns why a handshake failed before a certificate was seen. `error`: of the server. */
-export function handshakeTrouble({ code, message }: Error & { readonly code?: string }): string {
-  switch (code) {
-    case "ERR_SSL_WRONG_VERSION_NUMBER":
-    case "ERR_SSL_HTTP_REQUEST":
-      return "the client does not use TLS";
-    case "ERR_SSL_UNSUPPORTED_PROTOCOL":
-      return "the client has no TLS 1.3";
-    case "ERR_SSL_TLSV1_ALERT_UNKNOWN_CA":
-      return "the client does not trust the authority of this router's certificate";
-    case "ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED":
-      return "the client refuses this router's certificate as expired";
-    case "ECONNRESET":
-      return "the client ended the handshake, as it does if it refuses this router's certificate (ECONNRESET)";
-    default:
-      return message.replace(/^\w+:error:\w+:/, "").trim();
-  }
+export function handshakeTrouble({ code = "", message }: Error & { readonly code?: string }): string {
+  return handshakeWords[code] ?? message.replace(/^\w+:error:\w+:/, "").trim();
 }
