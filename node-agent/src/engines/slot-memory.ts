@@ -2,6 +2,7 @@
  * GPU memory of one slot. Waits for free memory for an engine, and for the memory of a stopped engine, which is freed
  * later than its process exits. Reports foreign processes. Does not wait on hosts without GPU measurements.
  */
+import { gibibytes } from "@weiche/shared/program/amounts.ts";
 import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { EngineSpec } from "./engine.ts";
@@ -257,8 +258,4 @@ function sumOf<T>(items: readonly T[] | undefined, valueOf: (item: T) => number 
     const value = valueOf(item);
     return sum === undefined || value === undefined ? undefined : sum + value;
   }, 0);
-}
-
-function gibibytes(bytes: number): string {
-  return `${(bytes / (1 << 30)).toFixed(1)} GiB`;
 }

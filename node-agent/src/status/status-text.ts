@@ -1,4 +1,5 @@
 /** Formats `weiche-agent status`. Highlights problems, and fits narrow terminals. */
+import { counted, gibibytes } from "@weiche/shared/program/amounts.ts";
 import { fileSystemTable, gpuTable, isNearlyFull, machineLines } from "@weiche/shared/program/machine-text.ts";
 import { isEnding, type CertificateFile } from "@weiche/shared/program/certificate-expiry.ts";
 import { plainText } from "@weiche/shared/program/plain-text.ts";
@@ -84,7 +85,7 @@ function slotNotes(slot: SlotStatus): readonly string[] {
 
 function sleeper(model: string, { sleeperMemoryBytes }: SlotStatus): string {
   const bytes = sleeperMemoryBytes[model];
-  return bytes === undefined ? model : `${model} (keeps ${gibibytes(bytes)})`;
+  return bytes === undefined ? model : `${model} (keeps ${gibibytesOf(bytes)})`;
 }
 
 const barWidth = 20;
@@ -101,7 +102,7 @@ function engineRow(engine: EngineStatus): Row {
   const { slot, model, state, pid, ageSeconds, restarts, gpuMemoryBytes, hostMemoryBytes } = engine;
   const up = ageSeconds === undefined ? undefined : duration(ageSeconds);
   return {
-    cells: [slot, model, state, pid, up, restarts, gibibytes(gpuMemoryBytes), gibibytes(hostMemoryBytes)],
+    cells: [slot, model, state, pid, up, restarts, gibibytesOf(gpuMemoryBytes), gibibytesOf(hostMemoryBytes)],
     tone: state === "gone" || state === "unknown" ? "red" : undefined,
     notes: engineNotes(engine),
   };
@@ -122,14 +123,14 @@ function memoryRows({ host, gpus }: AgentStatus): readonly Row[] {
     ...(gpus ?? []).map((gpu) => ({
       cells: [
         `GPU ${gpu.index}`,
-        gibibytes(gpu.memoryUsedBytes),
-        gibibytes(gpu.memoryTotalBytes),
+        gibibytesOf(gpu.memoryUsedBytes),
+        gibibytesOf(gpu.memoryTotalBytes),
         percent(gpu.utilisation),
         gpu.temperatureCelsius === undefined ? undefined : `${gpu.temperatureCelsius} °C`,
         gpu.powerWatts === undefined ? undefined : `${Math.round(gpu.powerWatts)} W`,
       ],
     })),
-    { cells: ["host", gibibytes(used), gibibytes(total), percent(cpuUse), undefined, undefined] },
+    { cells: ["host", gibibytesOf(used), gibibytesOf(total), percent(cpuUse), undefined, undefined] },
   ];
 }
 
@@ -166,7 +167,7 @@ const lateSeconds = 60;
 
 function outboxLine({ outbox: { records, oldestAgeSeconds } }: AgentStatus, options: TextOptions): string {
   const oldest = oldestAgeSeconds === undefined ? "" : `, the oldest ${duration(oldestAgeSeconds)}`;
-  const line = cut(`usage not yet committed: ${records} record${records === 1 ? "" : "s"}${oldest}`, options);
+  const line = cut(`usage not yet committed: ${counted(records, "record")}${oldest}`, options);
   return painted(line, (oldestAgeSeconds ?? 0) > lateSeconds ? "red" : undefined, options);
 }
 
@@ -208,6 +209,6 @@ function percent(share: number | undefined): string | undefined {
   return share === undefined ? undefined : `${Math.round(share * 100)} %`;
 }
 
-function gibibytes(bytes: number | undefined): string | undefined {
-  return bytes === undefined ? undefined : `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+function gibibytesOf(bytes: number | undefined): string | undefined {
+  return bytes === undefined ? undefined : gibibytes(bytes);
 }

@@ -78,7 +78,7 @@ test("an operator tries, orders, downgrades and cancels packages, and finds each
     "subscription.downgrade",
   ]);
   expect(await json("audit", "verify")).toEqual({ chains: 1, entries: 7, broken: [] });
-  expect((await weiche("audit", "verify", "--account", id)).out).toBe("7 entries in 1 chains, 0 chains broken\n");
+  expect((await weiche("audit", "verify", "--account", id)).out).toBe("7 entries in 1 chain, 0 broken\n");
 });
 
 test("an operator searches the audit log by person, object, action and time", async () => {
@@ -198,13 +198,13 @@ test("an operator renames, blocks, unblocks and deletes an account by its name, 
   const asked = await weiche("account", "delete", "New Life");
   expect([asked.code, asked.out]).toEqual([1, ""]);
   expect(asked.error).toBe(`New Life (${id})
-would be deleted: 1 users with their addresses and sign-ins, 0 sessions, 1 invitations, 0 notices, the names of the account and its keys; 1 keys are revoked, the package ends
-would be kept: 0 invoices with name and address, 1 invoice lines of 35.00 EUR net (35.00 EUR without an invoice yet), usage totals of 0 requests, 5 entries of the audit log
+would be deleted: 1 user with addresses and sign-ins, 0 sessions, 1 invitation, 0 notices, the names of the account and its keys; 1 key is revoked, the package ends
+would be kept: 0 invoices with name and address, 1 invoice line of 35.00 EUR net (35.00 EUR without an invoice yet), usage totals of 0 requests, 5 entries of the audit log
 weiche: nothing was deleted: add --yes to delete the account permanently
 `);
   const done = await weiche("account", "delete", "New Life", "--yes");
   expect([done.code, done.error]).toEqual([0, ""]);
-  expect(done.out).toContain(`${id} is deleted.\ndeleted: 1 users`);
+  expect(done.out).toContain(`${id} is deleted.\ndeleted: 1 user with`);
   expect(await json("account", "list", "--deleted")).toMatchObject([{ id, name: "deleted", state: "no package" }]);
   expect(await json("subscription", "invoice", "--account", id)).toMatchObject([{ amountCents: 3_500 }]);
   const again = await weiche("account", "delete", id, "--yes");

@@ -1,4 +1,5 @@
 /** Describes a GPU host for people, in lines and tables. Unknown facts have no line. */
+import { counted, gibibytes } from "./amounts.ts";
 import type { MeasuredFileSystem, Machine, MachineReading } from "../machine.ts";
 import { plainText } from "./plain-text.ts";
 import type { Cell } from "./table.ts";
@@ -40,7 +41,7 @@ function machineFacts(machine: Machine): readonly Fact[] {
   const { processorSockets: sockets, processorCores: cores, processorThreads: threads } = machine;
   const virtual = machine.hypervisor === undefined ? undefined : `virtual, on ${machine.hypervisor}`;
   const kernel = machine.kernel === undefined ? undefined : `kernel ${machine.kernel}`;
-  const numbers = [counted(sockets, "socket"), counted(cores, "core"), counted(threads, "thread")];
+  const numbers = [countedIf(sockets, "socket"), countedIf(cores, "core"), countedIf(threads, "thread")];
   return [
     ["machine", listed([spaced(machine.manufacturer, machine.model), virtual])],
     ["processor", listed([machine.processor, ...numbers])],
@@ -53,13 +54,13 @@ function hostFacts({ cpuUse, memoryTotalBytes: total, memoryAvailableBytes: avai
   const used = total === undefined || available === undefined ? undefined : total - available;
   return [
     ["use", cpuUse === undefined ? undefined : `${percent(cpuUse)} of the processors`],
-    ["memory", used === undefined ? undefined : `${gibibytes(used)} of ${gibibytes(total)} in use`],
+    ["memory", used === undefined ? undefined : `${gibibytesOf(used)} of ${gibibytesOf(total)} in use`],
   ];
 }
 
 function memoryModules({ memoryModules: modules }: Machine): readonly string[] {
   const named = modules.map(({ sizeBytes, type = "", megatransfers }) =>
-    `${gibibytes(sizeBytes)} ${type}${megatransfers === undefined ? "" : ` at ${megatransfers} MT/s`}`.trimEnd(),
+    `${gibibytesOf(sizeBytes)} ${type}${megatransfers === undefined ? "" : ` at ${megatransfers} MT/s`}`.trimEnd(),
   );
   return [...Map.groupBy(named, (name) => name)].map(([name, all]) => `${all.length} × ${name}`);
 }
@@ -68,7 +69,7 @@ function readingFacts(reading: MachineReading): readonly Fact[] {
   const { loadAverage1, loadAverage5, loadAverage15, swapTotalBytes, swapUsedBytes } = reading;
   const { cpuFrequencyLimitHertz: limit, cpuFrequencyMaxHertz: max } = reading;
   const loads = [loadAverage1, loadAverage5, loadAverage15].filter((load) => load !== undefined);
-  const swap = swapTotalBytes === 0 ? "none" : `${gibibytes(swapUsedBytes)} of ${gibibytes(swapTotalBytes)}`;
+  const swap = swapTotalBytes === 0 ? "none" : `${gibibytesOf(swapUsedBytes)} of ${gibibytesOf(swapTotalBytes)}`;
   return [
     ["load", loads.length < 3 ? undefined : `${loads.map((load) => load.toFixed(1)).join(", ")} (1, 5, 15 minutes)`],
     ["swap", swapTotalBytes === undefined ? undefined : swap],
@@ -88,7 +89,7 @@ export function fileSystemTable({ fileSystems }: MachineReading): TextTable {
   return {
     headers: ["FILE SYSTEM", "HOLDS", "SIZE", "FREE", "INODES FREE"],
     rows: fileSystems.map(({ mount, holds, sizeBytes, availableBytes, inodes, inodesFree }) => [
-      ...[mount, holds.join(", "), gibibytes(sizeBytes), gibibytes(availableBytes)],
+      ...[mount, holds.join(", "), gibibytesOf(sizeBytes), gibibytesOf(availableBytes)],
       inodes === undefined || inodesFree === undefined ? undefined : percent(inodesFree / inodes),
     ]),
   };
@@ -115,7 +116,7 @@ export function gpuTable({ gpus }: Machine, uses: readonly GpuUse[] = []): TextT
   return {
     headers: ["GPU", "BUS", "VENDOR", "NAME", "DRIVER", "MEMORY", ...(uses.length > 0 ? useHeaders : [])],
     rows: gpus.map(({ index, busAddress, vendor, name, driver, memoryTotalBytes }) => [
-      ...[index, busAddress, vendor, name, driver, gibibytes(memoryTotalBytes)],
+      ...[index, busAddress, vendor, name, driver, gibibytesOf(memoryTotalBytes)],
       ...(uses.length > 0 ? useCells(uses.find((use) => use.index === index)) : []),
     ]),
   };
@@ -126,7 +127,7 @@ const useHeaders = ["USED", "LOAD", "TEMP", "POWER"];
 function useCells(use: GpuUse | undefined): readonly Cell[] {
   const { memoryUsedBytes, utilisation, temperatureCelsius, powerWatts } = use ?? {};
   return [
-    gibibytes(memoryUsedBytes),
+    gibibytesOf(memoryUsedBytes),
     utilisation === undefined ? undefined : percent(utilisation),
     temperatureCelsius === undefined ? undefined : `${temperatureCelsius} °C`,
     powerWatts === undefined ? undefined : `${Math.round(powerWatts)} W`,
@@ -136,7 +137,7 @@ function useCells(use: GpuUse | undefined): readonly Cell[] {
 export function diskTable({ disks }: Machine): TextTable {
   return {
     headers: ["DISK", "SIZE", "KIND", "MODEL"],
-    rows: disks.map(({ name, sizeBytes, kind, model }) => [name, gibibytes(sizeBytes), kind, model]),
+    rows: disks.map(({ name, sizeBytes, kind, model }) => [name, gibibytesOf(sizeBytes), kind, model]),
   };
 }
 
@@ -159,12 +160,12 @@ function spaced(...words: readonly (string | undefined)[]): string | undefined {
   return known.length === 0 ? undefined : known.join(" ");
 }
 
-function counted(count: number | undefined, of: string): string | undefined {
-  return count === undefined ? undefined : `${count} ${of}${count === 1 ? "" : "s"}`;
+function countedIf(count: number | undefined, of: string): string | undefined {
+  return count === undefined ? undefined : counted(count, of);
 }
 
-function gibibytes(bytes: number | undefined): string | undefined {
-  return bytes === undefined ? undefined : `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+function gibibytesOf(bytes: number | undefined): string | undefined {
+  return bytes === undefined ? undefined : gibibytes(bytes);
 }
 
 function perSecond(bytes: number): string {

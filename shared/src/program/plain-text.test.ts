@@ -13,6 +13,10 @@ test("a text keeps its letters, but no control characters", () => {
   expect(plainText("Größe 日本 🙂 –")).toBe("Größe 日本 🙂 –");
 });
 
+test("a text of several lines becomes one, with a space for each break", () => {
+  expect(plainText("cannot find x\r\nneeded by y\tand z")).toBe("cannot find x needed by y and z");
+});
+
 test("JSON keeps its meaning, and has no control characters except its own line ends [E9]", () => {
   const value = { [hostile]: [hostile], n: 1 };
   for (const json of [plainJson(JSON.stringify(value)), plainJson(JSON.stringify(value, null, 2))]) {

@@ -1,4 +1,5 @@
 /** The answer as text: the answer first, then the table, then what was assumed. */
+import { counted } from "@weiche/shared/program/amounts.ts";
 import { formatTable } from "@weiche/shared/program/table.ts";
 import type { Answer } from "./answer.ts";
 import { groupingLines, variedLines } from "./comparison-text.ts";
@@ -22,19 +23,19 @@ export function answerText(answer: Answer, width?: number): string {
 
 /** One line before the first run. */
 export function boundText({ lowerBound }: Answer): string {
-  return `lower bound: ${plural(lowerBound.slots, "slot")}, if no request waits and no switch takes time`;
+  return `lower bound: ${counted(lowerBound.slots, "slot")}, if no request waits and no switch takes time`;
 }
 
 function headOf(answer: Answer): string {
   const { fleet, oneLess, isStopped, doneShare, goals } = answer;
   if (!fleet) return "stopped before any fleet was measured";
-  const size = `${plural(fleet.slots, "slot")} on ${plural(fleet.nodes, "node")}`;
+  const size = `${counted(fleet.slots, "slot")} on ${counted(fleet.nodes, "node")}`;
   if (isStopped && doneShare < 1)
     return `stopped after ${percent(doneShare)} of the runs: ${size}, ${summaryOf(answer)} so far`;
   if (isStopped) return `stopped: ${size} measured last, ${valuesOf(fleet)}. The search had not ended`;
   if (goals.length === 0) return `${size}: ${summaryOf(answer)}`;
   if (!fleet.isMet) return `${size} ${fleet.slots === 1 ? "does" : "do"} not meet the goals: ${valuesOf(fleet)}`;
-  const less = oneLess && !oneLess.isMet ? ` (${plural(oneLess.slots, "slot")}: ${valuesOf(oneLess)})` : "";
+  const less = oneLess && !oneLess.isMet ? ` (${counted(oneLess.slots, "slot")}: ${valuesOf(oneLess)})` : "";
   return `${size} ${fleet.slots === 1 ? "suffices" : "suffice"}${less}${sharesOf(fleet)}`;
 }
 
@@ -114,8 +115,4 @@ function assumedLines({ assumed }: Answer): readonly string[] {
     return `  ${models === "" ? "" : `${models}: `}${shown.join(", ")}`;
   });
   return ["", "assumed, neither measured nor given:", ...lines];
-}
-
-function plural(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }

@@ -1,4 +1,5 @@
 /** `weiche account rename|block|unblock|delete`. */
+import { counted } from "@weiche/shared/program/amounts.ts";
 import type { Command } from "commander";
 import type { Actions } from "./actions.ts";
 import { euros } from "./charge.ts";
@@ -43,10 +44,10 @@ async function deleteAccount({ ask, print, terminal }: Actions, named: string, y
 function deletionText({ goes, stays }: Deletion, when: "would" | "did"): string {
   const [go, stay] = when === "would" ? ["would be deleted", "would be kept"] : ["deleted", "kept"];
   return [
-    `${go}: ${goes.users} users with their addresses and sign-ins, ${goes.sessions} sessions, ${goes.invitations} invitations,` +
-      ` ${goes.notices} notices, the names of the account and its keys; ${goes.keys} keys are revoked, the package ends`,
-    `${stay}: ${stays.invoices} invoices with name and address, ${stays.invoiceLines} invoice lines of ${euros(stays.invoicedCents)} net` +
-      ` (${euros(stays.withoutInvoiceCents)} without an invoice yet), usage totals of ${stays.requests} requests,` +
-      ` ${stays.auditEntries} entries of the audit log`,
+    `${go}: ${counted(goes.users, "user")} with addresses and sign-ins, ${counted(goes.sessions, "session")}, ${counted(goes.invitations, "invitation")},` +
+      ` ${counted(goes.notices, "notice")}, the names of the account and its keys; ${counted(goes.keys, "key is", "keys are")} revoked, the package ends`,
+    `${stay}: ${counted(stays.invoices, "invoice")} with name and address, ${counted(stays.invoiceLines, "invoice line")} of ${euros(stays.invoicedCents)} net` +
+      ` (${euros(stays.withoutInvoiceCents)} without an invoice yet), usage totals of ${counted(stays.requests, "request")},` +
+      ` ${counted(stays.auditEntries, "entry", "entries")} of the audit log`,
   ].join("\n");
 }

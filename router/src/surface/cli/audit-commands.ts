@@ -1,4 +1,5 @@
 /** `weiche audit …`: lists and verifies the audit log. */
+import { counted } from "@weiche/shared/program/amounts.ts";
 import { CommanderError, InvalidArgumentError, type Command } from "commander";
 import { timeZone } from "../../subscriptions/billing-period.ts";
 import { accountHelp, listText } from "./cli-text.ts";
@@ -49,7 +50,11 @@ export function addAuditCommands(audit: Command, { ask, print }: Actions): void 
     .action(async (_own: object, command: Command) => {
       const { account } = command.optsWithGlobals<AuditOptions>();
       const check = await ask("verifyAudit", { body: { account } });
-      print(check, () => `${check.entries} entries in ${check.chains} chains, ${check.broken.length} chains broken`);
+      print(
+        check,
+        () =>
+          `${counted(check.entries, "entry", "entries")} in ${counted(check.chains, "chain")}, ${check.broken.length} broken`,
+      );
       const first = check.broken[0];
       if (first)
         throw new Error(`the audit log of ${first.accountId} is broken: entry ${first.number} is ${first.why}`);

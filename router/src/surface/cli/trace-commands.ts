@@ -1,4 +1,5 @@
 /** `weiche usage export --trace` and `weiche usage trace`: write a trace of requests, and check one. */
+import { counted } from "@weiche/shared/program/amounts.ts";
 import { createHmac, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import type { Command } from "commander";
@@ -78,13 +79,13 @@ function traceText({ format, failed, assumed }: Omit<Trace, "load">, all: LoadSt
     ...{ outputMean: rounded(output.mean), outputP50: output.p50, outputP99: output.p99 },
   }));
   return [
-    `${format}: ${all.requests} requests of ${all.accounts} ${all.accounts === 1 ? "account" : "accounts"} in ${spanText(1_000 * all.seconds)}`,
+    `${format}: ${counted(all.requests, "request")} of ${counted(all.accounts, "account")} in ${spanText(1_000 * all.seconds)}`,
     listText(table, columns, width),
     `gaps between requests: coefficient of variation ${rounded(all.gapCv, 1)}; busiest minute: ${rounded(all.worstMinute, 1)} times the mean`,
     ...(all.repeatedShare > 0
       ? [`prompt tokens that repeat their conversation: ${rounded(100 * all.repeatedShare)} %`]
       : []),
-    ...(failed > 0 ? [`left out, because they failed: ${failed} requests`] : []),
+    ...(failed > 0 ? [`left out, because they failed: ${counted(failed, "request")}`] : []),
     ...assumed.map((sentence) => `assumed: ${sentence}`),
   ].join("\n");
 }

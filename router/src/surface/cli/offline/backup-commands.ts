@@ -2,6 +2,7 @@
  * Commands that use the database directly: a backup takes none of the router's time, and a restore needs the router to be
  * stopped. Their modules are loaded when they run, because they would slow down every other command.
  */
+import { counted, megabytes } from "@weiche/shared/program/amounts.ts";
 import { createReadStream } from "node:fs";
 import { join } from "node:path";
 import { InvalidArgumentError, Option, type Command } from "commander";
@@ -53,14 +54,14 @@ export function addBackupCommands(program: Command, actions: Actions, env: NodeJ
       const progress = progressLine(actions);
       const backUp = (path: string) =>
         backUpTo(path, connection, actions.terminal.output, ({ bytes, bytesTotal, table }) =>
-          progress.show(`${table}: ${sizeText(bytes)} of about ${sizeText(bytesTotal)}`),
+          progress.show(`${table}: ${megabytes(bytes)} of about ${megabytes(bytesTotal)}`),
         );
       const done: BackupDone =
         folder === undefined ? await backUp(file!) : await backUpInto(folder, keep, systemClock.now(), backUp);
       progress.end();
       if (done.file === "-") return;
       const removed = done.removed?.length ? `; deleted ${done.removed.length} older` : "";
-      actions.print(done, () => `${done.file}: ${sizeText(done.bytes!)}, the database as of ${done.at}${removed}`);
+      actions.print(done, () => `${done.file}: ${megabytes(done.bytes!)}, the database as of ${done.at}${removed}`);
     });
 
   program
@@ -83,7 +84,7 @@ export function addBackupCommands(program: Command, actions: Actions, env: NodeJ
           const { at, version } = header;
           return actions.print(
             { at, version, rows },
-            () => `a complete backup by Weiche ${version}, the database as of ${at}: ${rows} rows`,
+            () => `a complete backup by Weiche ${version}, the database as of ${at}: ${counted(rows, "row")}`,
           );
         }
         const progress = progressLine(actions);
@@ -97,7 +98,7 @@ export function addBackupCommands(program: Command, actions: Actions, env: NodeJ
         const { at, version } = header;
         actions.print({ at, version, rows, ...replayed }, () =>
           [
-            `restored the database as of ${at}: ${rows} rows`,
+            `restored the database as of ${at}: ${counted(rows, "row")}`,
             ...(options.auditLog === undefined
               ? [
                   "Without --audit-log, later revocations, blocks and deletions are undone. Repeat them by the router's log.",
@@ -139,8 +140,4 @@ function progressLine({ terminal: { errors } }: Actions) {
     },
     end: () => void (errors.isTTY && errors.write("\r\u001b[K")),
   };
-}
-
-function sizeText(bytes: number): string {
-  return `${(bytes / 1e6).toFixed(1)} MB`;
 }

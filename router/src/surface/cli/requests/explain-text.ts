@@ -1,4 +1,5 @@
 /** Explains in sentences what happened to one request. */
+import { counted } from "@weiche/shared/program/amounts.ts";
 import { formatTable } from "@weiche/shared/program/table.ts";
 import { plainText } from "@weiche/shared/program/plain-text.ts";
 import { wrapped } from "../cli-text.ts";
@@ -84,7 +85,7 @@ type End = Pick<Ended, "outcome" | "status" | "code" | "refusal" | "advice" | "s
 
 function howItEnded(request: End): string[] {
   const took = `after ${inWords(request.seconds)}`;
-  const sent = `${request.bytesSent} bytes were sent to the client`;
+  const sent = `${counted(request.bytesSent, "byte was", "bytes were")} sent to the client`;
   switch (request.outcome) {
     case "answered":
       return [`The client received the whole answer (${request.status}) ${took}; ${sent}.`];
@@ -121,7 +122,8 @@ function nowOf(request: Running): string {
       return `${age}: it was sent to the node, which reports no state.`;
     case "answering": {
       const speed = request.tokensPerSecond === undefined ? "" : `, ${request.tokensPerSecond} a second`;
-      const tokens = request.completionTokens === undefined ? "" : ` (${request.completionTokens} tokens${speed})`;
+      const tokens =
+        request.completionTokens === undefined ? "" : ` (${counted(request.completionTokens, "token")}${speed})`;
       return `${age}: it is being answered${tokens}.`;
     }
   }

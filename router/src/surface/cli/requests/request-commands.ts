@@ -1,4 +1,5 @@
 /** `weiche requests`, `top` and `explain`: show running and ended requests of the API, never their content. */
+import { counted } from "@weiche/shared/program/amounts.ts";
 import { CommanderError, Option, type Command } from "commander";
 import type { Actions } from "../actions.ts";
 import { explainText } from "./explain-text.ts";
@@ -154,8 +155,7 @@ function endedText({ items, memory }: Ended, width?: number): string {
 
 function memoryText({ requests, requestsMax, since }: Ended["memory"]): string {
   const oldest = since === null ? "" : `, the oldest ended ${since}`;
-  const many = requests === 1 ? "1 request" : `${requests} requests`;
   return wrapped(
-    `This router remembers ${many}${oldest}. It keeps at most ${requestsMax}, and none from before its start.`,
+    `This router remembers ${counted(requests, "request")}${oldest}. It keeps at most ${requestsMax}, and none from before its start.`,
   );
 }

@@ -1,4 +1,5 @@
 /** `weiche top`: shows slots, models and accounts with their running requests. */
+import { counted } from "@weiche/shared/program/amounts.ts";
 import type { Command } from "commander";
 import { formatTable } from "@weiche/shared/program/table.ts";
 import type { Actions } from "../actions.ts";
@@ -67,7 +68,7 @@ function topText({ nodes, load, names }: Load, width?: number): string {
     .map(({ accountId, requests }) => [names.get(accountId), accountId, requests]);
   const waiting = nodes.flatMap((node) => node.slots).reduce((sum, slot) => sum + slot.waiting, 0);
   return [
-    `${load.requests} requests by this router, ${waiting} waiting on all nodes`,
+    `${counted(load.requests, "request")} by this router, ${waiting} waiting on all nodes`,
     formatTable(["NODE", "SLOT", "STATE", "ACTIVE", "NEXT", "RUNNING", "WAITING", "OLDEST"], slots, width),
     models.length > 0 ? formatTable(["MODEL", "REQUESTS"], models, width) : "no requests are running",
     ...(accounts.length > 0 ? [formatTable(["ACCOUNT", "ID", "REQUESTS"], accounts, width)] : []),
