@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { needs } from "@weiche/shared/testing/needs.ts";
 import { architectures, controlOf, debianPackages } from "./debian-packages.ts";
 import { archOf } from "./processor.ts";
+import { currentRelease } from "./release.ts";
 
 const arch = archOf(process.arch);
 const host = mkdtempSync(join(tmpdir(), "weiche-apt-"));
@@ -53,6 +54,14 @@ function simulate(from: string, names: readonly string[], to: string): readonly 
   const lines = stdout.match(/^(Inst|Remv) \S+/gm) ?? [];
   return lines.length > 0 ? lines.toSorted() : [stdout + stderr];
 }
+
+test("a commit without a tag has a version of its own, later than the release before it and earlier than the next", () => {
+  const { version } = currentRelease();
+  expect(version).toMatch(/^\d+\.\d+\.\d+\+git20\d{10}\.[0-9a-f]{8}$/);
+  const [base] = version.split("+");
+  const isOlder = (a: string, b: string) => spawnSync("dpkg", ["--compare-versions", a, "lt", b]).status === 0;
+  expect([isOlder(base!, version), isOlder(version, `${base}.1`)]).toEqual([true, true]);
+});
 
 test.each([
   ["an update", "0.1.0", "0.2.0"],

@@ -1,24 +1,36 @@
 /**
  * `npm run release`: a tarball and Debian packages for Linux on this machine's processor, or on each `--arch`, in
  * `deploy/release/out`. The same commit gives the same bytes on any machine. With `--tree`, it builds only the tree,
- * without packing it.
+ * without packing it. With `--sign KEY`, it also makes an apt archive in `apt`, signed by this key of gpg.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { createReadStream, rmSync, statSync } from "node:fs";
+import { createReadStream, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { version } from "@weiche/shared/program/version.ts";
 import { writeDebianPackage, writeTarball } from "./archive.ts";
 import { writeText } from "./copy.ts";
+import { writeArchive, type ArchivedPackage } from "./debian-archive.ts";
 import { architectures, debianPackages, stagePackage } from "./debian-packages.ts";
 import { root, type Arch } from "./lock-file.ts";
 import { archOf } from "./processor.ts";
 import { buildTree, type Release } from "./tree.ts";
 
-/** The version of this checkout. */
+/** The release of this checkout's commit. */
 export function currentRelease(): Release {
-  return { version, made: commitDate(), maintainer: maintainer(process.env["WEICHE_MAINTAINER"]) };
+  const made = commitDate();
+  return { version: versionOf(made), made, maintainer: maintainer(process.env["WEICHE_MAINTAINER"]) };
+}
+
+/**
+ * Returns the version of package.json for a commit with its tag, such as `v0.1.0`. Other commits have later versions of
+ * their own, which sort by time: `0.1.0+git202611271305.593de356`.
+ */
+function versionOf(made: Date): string {
+  const commit = git("rev-parse", "HEAD");
+  if (commit === undefined || git("tag", "--points-at", "HEAD")?.split("\n").includes(`v${version}`)) return version;
+  return `${version}+git${made.toISOString().replaceAll(/\D/g, "").slice(0, 12)}.${commit.slice(0, 8)}`;
 }
 
 /**
@@ -31,13 +43,18 @@ export function maintainer(text = "Weiche maintainers <maintainers@weiche.invali
   return text;
 }
 
-/** Empties `out` and builds everything into it. Returns the files, each tarball before its packages. */
+/**
+ * Empties `out` and builds everything into it. Returns the files, each tarball before its packages. `signingKey`: a key
+ * of gpg, for an apt archive.
+ */
 export async function buildRelease(
   out: string,
   release: Release,
   arches: readonly Arch[] = [archOf(process.arch)],
+  signingKey?: string,
 ): Promise<readonly string[]> {
   const files: string[] = [];
+  const archived: ArchivedPackage[] = [];
   rmSync(out, { recursive: true, force: true });
   for (const arch of arches) {
     const tree = treeFolder(out, release, arch);
@@ -49,11 +66,14 @@ export async function buildRelease(
       const file = join(out, `${one.name}_${release.version}_${architectures[arch]}.deb`);
       stagePackage(one, tree, folder, release, arch);
       writeDebianPackage(folder, file, release.made);
+      const control = readFileSync(join(folder, "DEBIAN/control"), "utf8");
+      archived.push({ file, control, architecture: architectures[arch] });
       return file;
     });
     rmSync(join(out, "debian"), { recursive: true });
     files.push(tarball, ...packages);
   }
+  if (signingKey !== undefined) writeArchive(join(out, "apt"), archived, { key: signingKey, made: release.made });
   const sums = await Promise.all(files.map(async (file) => `${await digestOf(file)}  ${file.slice(out.length + 1)}\n`));
   writeText(join(out, "SHA256SUMS"), sums.join(""));
   return files;
@@ -71,16 +91,24 @@ async function digestOf(file: string): Promise<string> {
 
 /** Returns `SOURCE_DATE_EPOCH` (in seconds, as in other tools), or the commit's date. */
 function commitDate(): Date {
-  const { stdout } = spawnSync("git", ["log", "-1", "--format=%ct"], { cwd: root, encoding: "utf8" });
-  const seconds = process.env["SOURCE_DATE_EPOCH"] ?? stdout?.trim();
+  const seconds = process.env["SOURCE_DATE_EPOCH"] ?? git("log", "-1", "--format=%ct");
   if (!/^\d+$/.test(seconds ?? ""))
     throw new Error("no git commit found: set SOURCE_DATE_EPOCH to the release's time in seconds");
   return new Date(Number(seconds) * 1000);
 }
 
+function git(...args: readonly string[]): string | undefined {
+  const { status, stdout } = spawnSync("git", args, { cwd: root, encoding: "utf8" });
+  return status === 0 ? stdout.trim() : undefined;
+}
+
 if (import.meta.main) {
-  const options = { tree: { type: "boolean" }, arch: { type: "string", multiple: true } } as const;
-  const { tree, arch: names = [process.arch] } = parseArgs({ options }).values;
+  const options = {
+    tree: { type: "boolean" },
+    arch: { type: "string", multiple: true },
+    sign: { type: "string" },
+  } as const;
+  const { tree, arch: names = [process.arch], sign } = parseArgs({ options }).values;
   const arches = names.map(archOf);
   const out = join(import.meta.dirname, "out");
   const release = currentRelease();
@@ -88,7 +116,7 @@ if (import.meta.main) {
     rmSync(out, { recursive: true, force: true });
     for (const arch of arches) await buildTree(treeFolder(out, release, arch), release, arch);
   } else {
-    for (const file of await buildRelease(out, release, arches))
+    for (const file of await buildRelease(out, release, arches, sign))
       console.log(`${(statSync(file).size / 1e6).toFixed(1).padStart(6)} MB  ${file}`);
   }
 }

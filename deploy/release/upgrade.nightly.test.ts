@@ -16,7 +16,7 @@ const folder = mkdtempSync(join(tmpdir(), "weiche-upgrade-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const release = currentRelease();
-const nextVersion = release.version.replace(/\d+$/, (last) => String(Number(last) + 1));
+const nextVersion = `${release.version}.1`;
 
 /** Builds the packages of this checkout, and of a newer version with one more migration. */
 async function buildBoth(): Promise<Record<"now" | "next", readonly string[]>> {

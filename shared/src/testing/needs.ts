@@ -23,6 +23,7 @@ const packages = {
   buildah: "buildah",
   cc: "gcc libc6-dev",
   curl: "curl",
+  gpg: "gnupg",
   haproxy: "haproxy",
   openssl: "openssl",
   promtool: "prometheus",
