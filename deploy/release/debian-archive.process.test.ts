@@ -22,7 +22,8 @@ beforeAll(() => {
   mkdirSync(home, { mode: 0o700 });
   process.env["GNUPGHOME"] = home;
   const key = ["--quick-generate-key", "archive@example.com", "ed25519", "sign", "never"];
-  expect(spawnSync("gpg", ["--batch", "--passphrase", "", ...key]).status).toBe(0);
+  const made = spawnSync("gpg", ["--batch", "--passphrase", "", ...key], { encoding: "utf8" });
+  if (made.status !== 0) throw new Error(`gpg made no key: ${made.stderr}`);
   const packages = debianPackages.map((one) => {
     const release = { version: "1.2.3+git1", made: new Date(0), maintainer: "Ada <ada@example.com>" };
     // apt reads the index. The packages' own contents do not matter here.
