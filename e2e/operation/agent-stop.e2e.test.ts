@@ -44,13 +44,13 @@ test("after SIGTERM the agent is unready, running streams finish, and the engine
   expect(engine.pid).toBe(pid);
 });
 
-test("an answer that a stopping router cuts costs nothing, even in the test chat", async () => {
+test("an answer that a stopping router cuts costs nothing, even in the playground", async () => {
   const ada = await joinAsOwner(cluster);
   const begun = Promise.withResolvers<void>();
   const question = { baseUrl: cluster.baseUrl, apiKey, model: "model-a", text: "sim:tokens=20000" };
   const running = askStream({ ...question, onPiece: () => begun.resolve() });
   const messages = [{ role: "user", content: "sim:tokens=20000 Hello" }];
-  const chat = await ada.send("/chat", { model: "model-a", maxTokens: 20_000, messages });
+  const chat = await ada.send("/chat", { model: "model-a", max_tokens: 20_000, messages, stream: true });
   const reader = chat.body!.getReader();
   for (let seen = ""; seen.split("data: ").length < 5;) seen += Buffer.from((await reader.read()).value!).toString();
   await begun.promise;

@@ -9,6 +9,7 @@ import { SignInPage } from "./pages/sign-in/sign-in-page.tsx";
 import { publicRoutes, signedInRoutes } from "./routes.tsx";
 import { ExpiredLogin } from "./pages/sign-in/expired-login.tsx";
 import { loginGate } from "./api/login-gate.ts";
+import { forgetOthers } from "./session/kept-in-tab.ts";
 import { SessionContext, type Session } from "./session/session.ts";
 import { PageErrors } from "./shell/page-errors.tsx";
 import { usePreferences } from "./session/preferences.tsx";
@@ -42,9 +43,11 @@ function SignedIn() {
 function WithSession({ session }: { readonly session: Session }) {
   const preferences = usePreferences();
   const { language, theme } = session;
+  const { id } = session.user;
   useEffect(() => {
     loginGate.isArmed = true;
-  }, []);
+    forgetOthers(id);
+  }, [id]);
   // Applies the user's choice from another device.
   useEffect(() => {
     if (language && language !== preferences.language) preferences.setLanguage(language);

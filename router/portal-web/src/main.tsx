@@ -10,7 +10,6 @@ import "./styles/lists.css";
 import "./styles/invoices.css";
 import "./styles/package.css";
 import "./styles/pages.css";
-import "./styles/chat.css";
 import "./styles/account.css";
 import "./styles/shell.css";
 import "./styles/usage.css";

@@ -6,7 +6,7 @@ import { requestTokensMax } from "@weiche/shared/convention/prompt-tokens.ts";
 import { factorAt } from "@weiche/shared/catalogue.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Millicredits } from "@weiche/shared/credits.ts";
-import { ApiError } from "@weiche/shared/errors.ts";
+import { ApiError, invalid } from "@weiche/shared/errors.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { NodePath } from "@weiche/shared/node-protocol.ts";
 import type { Caller, KeyCache } from "../callers/caller.ts";
@@ -62,8 +62,6 @@ export async function generate(exchange: Exchange, path: NodePath, deps: Generat
 
 /** A request that did not arrive on the public listener. */
 export interface InsideRequest {
-  /** Replaces the request's body. */
-  readonly body: Buffer;
   /** Called before each attempt is sent, with its node, its slot and the model's factor. */
   readonly onPlaced: (at: Placed, factor: Millicredits) => void;
 }
@@ -80,9 +78,9 @@ export async function generateAs(
   await enterLimits(exchange, caller, deps.limiter);
   limitDuration(exchange, deps);
   const body = new HeldBody(deps.budget, exchange, caller.accountId);
-  if (inside) await body.reserve(inside.body.length).then(() => body.fill(inside.body));
-  else await readBody(exchange, body, deps.times, deps.clock);
+  await readBody(exchange, body, deps.times, deps.clock);
   const facts = await deps.readers.read(path, body, exchange.signal);
+  if (inside && !facts.isStreamed) throw invalid("stream", "must be true in the playground");
   const entry = findModel(facts.model, caller, deps.catalogue());
   exchange.model = entry.id;
   checkModelRules(facts, entry);

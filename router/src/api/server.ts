@@ -48,7 +48,7 @@ export interface ApiServerDeps extends Pick<
 
 export type ApiServer = ReturnType<typeof createApiServer>;
 
-/** A chat that did not arrive on the public listener. `body` is a body of `POST /v1/chat/completions`. */
+/** A chat that did not arrive on the public listener. `request` has the body of a `POST /v1/chat/completions`. */
 interface InsideChat extends InsideRequest {
   readonly request: IncomingMessage;
   readonly sink: AnswerSink;

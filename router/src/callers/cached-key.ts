@@ -41,7 +41,7 @@ export function lookUpKey(prompt: PromptQueries, hash: string): Promise<Lookup> 
 }
 
 /**
- * Reads the key of a signed-in user's test chat. It has no secret, its id is the user's, and only the user's restrictions
+ * Reads the key of a signed-in user's playground. It has no secret, its id is the user's, and only the user's restrictions
  * apply.
  */
 export async function lookUpTestChat(prompt: PromptQueries, userId: UserId): Promise<CachedKey | undefined> {

@@ -1,4 +1,4 @@
-/** A sink takes the answer to a request: an HTTP response of the API, or the portal's test chat. */
+/** A sink takes the answer to a request: an HTTP response of the API, or the portal's playground. */
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
 export interface AnswerSink {

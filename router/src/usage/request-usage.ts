@@ -83,7 +83,7 @@ export async function readRequestUsage(pool: Pool, idPrefix: string) {
   };
 }
 
-/** Reads what an answer of a person's own test chat cost; null until its record has been committed. */
+/** Reads what an answer of a person's own playground cost; null until its record has been committed. */
 export async function readChatCost(pool: Pool, requestId: RequestId, userId: UserId) {
   // An attempt that is void or broken costs nothing, and another one may have answered.
   const { rows } = await pool.query<{ promptTokens: number; completionTokens: number; credits: Millicredits }>(

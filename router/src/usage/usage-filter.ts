@@ -23,7 +23,7 @@ export async function nameUsageFilter(
     [accountId, keyId ?? null, userId ?? null, userIds ?? null],
   );
   const { keyName, lastFour, holder, tester, person } = rows[0]!;
-  // The test chat's key has its user's id.
+  // The playground's key has its user's id.
   const kind: "api" | "test-chat" = tester === null ? "api" : "test-chat";
   return {
     model: model ?? null,

@@ -85,7 +85,7 @@ async function spanOf({ kysely }: Database, accountId: AccountId, { from, to }: 
   };
 }
 
-/** A key's row also has its user, because a key belongs to one user. The test chat's key has its user's id. */
+/** A key's row also has its user, because a key belongs to one user. The playground's key has its user's id. */
 const columnsOf: Readonly<Record<UsagePart, readonly string[]>> = {
   day: ["day"],
   model: ["model"],

@@ -110,10 +110,10 @@ describe("an account that used some of its credits", () => {
     used = await create("first", "--credit-limit", "100");
     await admin.json("key", "revoke", (await create("never used"))["id"]!);
     await admin.record(id, used["id"]!, owner);
-    await admin.record(id, owner); // in a test chat
+    await admin.record(id, owner); // in the playground
   });
 
-  test("shows the remaining credits, and the use of each user, key, model and test chat", async () => {
+  test("shows the remaining credits, and the use of each user, key, model and playground", async () => {
     const credits = await admin.json<object>("credits", "show", id);
     expect(credits).toMatchObject({
       package: "Starter",
@@ -125,7 +125,7 @@ describe("an account that used some of its credits", () => {
       users: [{ id: owner, email: "used@example.com", used: "122.000", limit: null, limitReached: false }],
       keys: [
         { id: used["id"], name: "first", user: "used@example.com", used: "61.000", limit: "100.000", reason: null },
-        { name: "test chat of used@example.com", user: null, used: "61.000", limit: null },
+        { name: "playground of used@example.com", user: null, used: "61.000", limit: null },
       ],
       models: [{ requests: 2, credits: "122.000" }],
     });

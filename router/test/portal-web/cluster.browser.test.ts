@@ -52,7 +52,7 @@ test("a person joins, makes a key, runs the shown code, and sees the step checke
   await page.goto(invitationUrl);
   await page.getByLabel("Password").fill("a password that nobody guesses");
   await page.keyboard.press("Enter");
-  await page.getByRole("main").getByRole("link", { name: "First call" }).click();
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "First call" }).click();
   await page.getByText("Waiting for your first call …").waitFor();
   await page.getByRole("button", { name: "Create key" }).click();
   await page.getByLabel("Name").fill("first");
@@ -84,7 +84,7 @@ test.each([
     await hand.goTo(page, "Models");
     await page.getByRole("row", { name: new RegExp(`${model} .*wakes on the first request`) }).waitFor();
     await hand.press(page, new RegExp(`^Try it: ${model}`));
-    await page.getByRole("heading", { name: "Test chat" }).waitFor();
+    await page.getByRole("heading", { name: "Playground" }).waitFor();
     await hand.reach(page, /^Message/);
     await page.keyboard.type("sim:tokens=30 Hello");
     await hand.submit(page, /^Send$/);
@@ -124,7 +124,7 @@ test.each([
     await hand.reach(page, /^Message/);
     await page.keyboard.type("not sent yet");
     await hand.goTo(page, "Keys");
-    await hand.goTo(page, "Test chat");
+    await hand.goTo(page, "Playground");
     await hand.select(page, /^Model chat/, model === "chat-a" ? "chat-b" : "chat-a");
     // Answers keep the name of the model that gave them.
     expect(await page.locator(".turn.assistant h2").allTextContents()).toEqual([model, model]);
@@ -149,6 +149,7 @@ test("while a model is being activated, the chat shows the recent waiting time",
   expect(Math.abs(seconds - waitedSeconds.get("chat-b")!)).toBeLessThanOrEqual(1.5);
   await summaryOf(page).waitFor({ timeout: 20_000 });
   expect(await axeFindings(page)).toEqual([]);
+  await page.getByRole("button", { name: "New conversation" }).click();
   tab.check();
 }, 60_000);
 
@@ -158,6 +159,8 @@ test.each(hands)(
     const { page } = tab;
     await page.goto("/chat?model=chat-thinks");
     await page.getByRole("textbox", { name: "Message" }).waitFor();
+    // Another hand has switched it off.
+    await page.getByRole("combobox", { name: "Reasoning" }).selectOption("");
     const say = async () => {
       await hand.reach(page, /^Message/);
       await page.keyboard.type("sim:tokens=5 Hello");
@@ -175,6 +178,7 @@ test.each(hands)(
     await say();
     await summaryOf(page).nth(1).waitFor({ timeout: 20_000 });
     expect(await thoughts.count()).toBe(1);
+    await page.getByRole("button", { name: "New conversation" }).click();
     tab.check();
   },
   90_000,

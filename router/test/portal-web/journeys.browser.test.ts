@@ -73,9 +73,9 @@ test(
   },
 );
 
-test("by keyboard alone: a test chat [H6]", async () => {
+test("by keyboard alone: a chat in the playground [H6]", async () => {
   const { page } = ada;
-  await goTo(page, "Test chat");
+  await goTo(page, "Playground");
   await tabTo(page, /Message/);
   await page.keyboard.type("Say hello.");
   await page.keyboard.press("Enter");

@@ -23,7 +23,7 @@ test("a role's navigation has only its pages, and addresses of other pages are n
     "Usage",
     "Requests",
     "Models",
-    "Test chat",
+    "Playground",
     "Package",
     "Invoices",
     "Users",

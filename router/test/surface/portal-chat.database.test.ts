@@ -1,4 +1,4 @@
-/** The test chat, with the real portal, the public API's real pipeline and simulated nodes. */
+/** The playground, with the real portal, the public API's real pipeline and simulated nodes. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId } from "@weiche/shared/ids.ts";
@@ -11,6 +11,7 @@ import { until } from "../edge/raw-client.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
 import { makeRecord } from "../usage/usage-records.ts";
+import { bodyBytesMax } from "../../src/api/body/body-receiver.ts";
 
 let api: Harness;
 let portal: PortalRig;
@@ -89,7 +90,11 @@ function answering(more: Partial<SimAnswer> = {}): SimAnswer {
   return { kind: "events", chunks: pieces, ...more };
 }
 
-const question = { model: "general-4-31b", messages: [{ role: "user", content: "Hello" }] };
+const question = {
+  ...{ model: "general-4-31b", messages: [{ role: "user", content: "Hello" }] },
+  ...{ stream: true, stream_options: { include_usage: true } },
+};
+const picture = (url: string) => ({ role: "user", content: [{ type: "image_url", image_url: { url } }] });
 const ask = (who = ada, more: object = {}) => portal.send("POST", "/chat", { ...question, ...more }, who);
 
 /** Reads the portal's events by their names, and chunks as `message`. */
@@ -102,7 +107,7 @@ function eventsOf(text: string): { readonly event: string; readonly data: any }[
   });
 }
 
-describe("a test chat", () => {
+describe("a chat in the playground", () => {
   test("sends the model's state, streams the API's chunks and ends with the cost", async () => {
     const answer = await ask();
     expect(answer).toMatchObject({ status: 200 });
@@ -121,17 +126,16 @@ describe("a test chat", () => {
     });
   });
 
-  test("is sent like a request with a key, and billed to the account as the user's own test chat", async () => {
-    await ask(ada, { reasoningEffort: "low", maxTokens: 50 });
+  test("is sent like a request with a key, and billed to the account as the user's own playground", async () => {
+    const more = {
+      ...{ reasoning_effort: "low", max_tokens: 50, temperature: 0, stop: ["x"] },
+      tools: [{ type: "function", function: { name: "f", parameters: { type: "object", "2": 1, "1": 2 } } }],
+      response_format: { type: "json_schema", json_schema: { name: "answer", schema: {}, strict: true } },
+    };
+    await ask(ada, more);
     const { request } = api.nodes.sent[0]!;
     expect(request.billing).toEqual({ accountId: ada.accountId, userId: ada.id, keyId: ada.id, factor: 1500n });
-    expect(JSON.parse(String(request.body))).toEqual({
-      ...question,
-      stream: true,
-      stream_options: { include_usage: true },
-      reasoning_effort: "low",
-      max_tokens: 50,
-    });
+    expect(String(request.body)).toBe(JSON.stringify({ ...question, ...more }));
   });
 
   test("sends that the model is being activated before the node answers", async () => {
@@ -225,7 +229,7 @@ describe("a test chat", () => {
   }
 });
 
-describe("a test chat is refused like a request with a key", () => {
+describe("a chat in the playground is refused like a request with a key", () => {
   test("above the account's requests per minute", async () => {
     for (let n = 0; n < 30; n++) await ask();
     expect(await ask()).toMatchObject({ status: 429, json: { error: { code: "rate_limit_exceeded" } } });
@@ -256,13 +260,35 @@ describe("a test chat is refused like a request with a key", () => {
     expect(api.refused).toEqual(["key_model_access_denied", "insufficient_quota", "no_package"]);
   });
 
-  test("for values that the model does not accept, and for fields that the test chat does not have", async () => {
-    expect(await ask(ada, { model: "general-3.8-27b", reasoningEffort: "high" })).toMatchObject({
-      status: 400,
-      json: { error: { param: "reasoning_effort" } },
-    });
-    expect(await ask(ada, { tools: [] })).toMatchObject({ status: 400, json: { error: { param: "tools" } } });
+  test("for values that the API or the model does not accept, and without a stream", async () => {
+    for (const [param, more] of [
+      ["reasoning_effort", { model: "general-3.8-27b", reasoning_effort: "high" }],
+      ["temperature", { temperature: 3 }],
+      ["tools[0].function.name", { tools: [{ type: "function", function: {} }] }],
+      ["response_format.json_schema", { response_format: { type: "json_schema" } }],
+      ["messages[0].content[0].image_url.url", { messages: [picture("https://example.com/x.png")] }],
+      ["stream", { stream: false }],
+    ] as const)
+      expect(await ask(ada, more)).toMatchObject({ status: 400, json: { error: { param } } });
+    expect(api.nodes.sent).toEqual([]);
   });
+
+  test("for a body that is no JSON or larger than any body of the API", async () => {
+    const send = (body: string) =>
+      fetch(`${portal.origin}/api/chat`, {
+        method: "POST",
+        headers: { origin: portal.origin, "content-type": "application/json", cookie: ada.cookie },
+        body,
+      });
+    const broken = await send("{");
+    expect([broken.status, ((await broken.json()) as { error: object }).error]).toMatchObject([400, { code: "400" }]);
+    expect((await send("")).status).toBe(400);
+    const large = await send(JSON.stringify({ ...question, more: "x".repeat(bodyBytesMax) }));
+    expect(large.status).toBe(413);
+    const allowed = JSON.stringify({ ...question, more: "x".repeat(bodyBytesMax - 1_000) });
+    expect((await send(allowed)).status).toBe(200);
+    expect(String(api.nodes.sent[0]!.request.body)).toBe(allowed);
+  }, 30_000);
 
   test("without a session", async () => {
     expect(await portal.send("POST", "/chat", question)).toMatchObject({ status: 401 });

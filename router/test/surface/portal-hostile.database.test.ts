@@ -113,8 +113,8 @@ test.each(queries)("%s refuses a NUL in %s, and no text makes it fail", async (n
 });
 
 test("a body of more than 4,096 values is refused before the schema check", async () => {
-  const messages = Array(4_096).fill({ role: "nobody" });
-  const { status, json } = await portal.send("POST", "/chat", { model: "m", messages }, ada);
+  const allowedModels = Array(4_096).fill("m");
+  const { status, json } = await portal.send("POST", "/keys", { name: "x", allowedModels }, ada);
   expect([status, json.error.details]).toEqual([400, undefined]);
   expect(json.error.message).toMatch(/more than 4096 values/);
 });

@@ -169,7 +169,7 @@ describe("usage", () => {
     expect(Object.keys(csv[0]!).slice(-usageSums.length)).toEqual(usageSums);
   });
 
-  test("shows the test chat as a separate key, and keys by their names", async () => {
+  test("shows the playground as a separate key, and keys by their names", async () => {
     await spend(clock.now(), { key: asId(ada.id) });
     await spend(clock.now(), { prompt: 100 });
     const { items } = await usage("by=key");

@@ -124,6 +124,7 @@ export function chatFacts(body: ChatBody): RequestFacts {
   return {
     model: body.model,
     embeds: false,
+    isStreamed: body.stream === true,
     answers: body.n ?? 1,
     maxTokens: body[maxTokensParam] ?? undefined,
     maxTokensParam,

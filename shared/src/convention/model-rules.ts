@@ -11,6 +11,8 @@ import type { ImageFacts } from "./images.ts";
 export interface RequestFacts {
   readonly model: string;
   readonly embeds: boolean;
+  /** Whether a chat asks for events. */
+  readonly isStreamed?: boolean;
   /** Number of answers: choices, or texts to embed. */
   readonly answers: number;
   readonly maxTokens?: number;

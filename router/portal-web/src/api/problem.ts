@@ -10,6 +10,8 @@ export class Problem extends Error {
   readonly status: number;
   readonly code: string;
   readonly details: readonly FieldProblem[];
+  /** The parameter that the public API refused. */
+  readonly param: string | null;
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
 
@@ -18,8 +20,15 @@ export class Problem extends Error {
     this.status = status;
     this.code = error.code ?? String(status);
     this.details = error.details ?? [];
+    this.param = error.param ?? null;
     this.requestId = headers.get("x-request-id");
     this.retryAfterSeconds = headers.has("retry-after") ? Number(headers.get("retry-after")) : null;
+  }
+
+  /** An error's message is left out otherwise. */
+  toJSON(): object {
+    const { status, code, details, param, requestId, retryAfterSeconds, message } = this;
+    return { status, code, details, param, requestId, retryAfterSeconds, message };
   }
 }
 
@@ -27,4 +36,5 @@ export interface ErrorBody {
   readonly message: string;
   readonly code: string;
   readonly details?: readonly FieldProblem[];
+  readonly param?: string | null;
 }

@@ -8,7 +8,7 @@ interface CopyButtonProps {
   readonly text: string;
   /** The id of the element that shows the text. */
   readonly shownIn: string;
-  readonly kind?: "primary" | "plain";
+  readonly kind?: "primary" | "plain" | "quiet";
 }
 
 const shownMs = 3_000;

@@ -8,12 +8,21 @@ interface FieldTexts {
 }
 
 export interface TextFieldProps extends FieldTexts, ComponentProps<"input"> {}
+interface TextAreaProps extends FieldTexts, ComponentProps<"textarea"> {}
 interface SelectFieldProps extends FieldTexts, ComponentProps<"select"> {}
 
 export function TextField({ label, hint, error, ...input }: TextFieldProps) {
   return (
     <Field label={label} hint={hint} error={error}>
       {(described) => <input type="text" data-autofocus={input.autoFocus || undefined} {...input} {...described} />}
+    </Field>
+  );
+}
+
+export function TextArea({ label, hint, error, ...area }: TextAreaProps) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(described) => <textarea {...area} {...described} />}
     </Field>
   );
 }

@@ -27,6 +27,7 @@ const paths = {
   check: "M5 13l4 4L19 7",
   plus: "M12 5v14M5 12h14",
   download: "M12 4v11M7 11l5 5 5-5M4 20h16",
+  image: "M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M15.5 9h.01",
   stop: "M7 7h10v10H7z",
   send: "M4 12l16-8-6 16-3-6z",
 } as const;

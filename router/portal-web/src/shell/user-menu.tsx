@@ -6,6 +6,7 @@ import type { Language } from "../messages/format.ts";
 import { useTexts } from "../messages/messages.ts";
 import { usePreferences, type Theme } from "../session/preferences.tsx";
 import { useChange } from "../api/queries.ts";
+import { forgetAll } from "../session/kept-in-tab.ts";
 import { useSession } from "../session/session.ts";
 import { UserName } from "./user-menu-button.tsx";
 import { languageNames, themes } from "./preference-switches.tsx";
@@ -16,7 +17,10 @@ export default function UserMenu() {
   const preferences = usePreferences();
   const profile = useChange("updateProfile", "session", "profile");
   const signOut = useChange("signOut");
-  const leave = () => signOut.mutate({}, { onSettled: () => location.assign("/") });
+  const leave = () => {
+    forgetAll();
+    signOut.mutate({}, { onSettled: () => location.assign("/") });
+  };
   return (
     <Menu.Root modal={false} defaultOpen>
       <Menu.Trigger className="button quiet user-button" aria-label={t.shell.userMenu(user.email)}>

@@ -57,7 +57,7 @@ async function accountCredits(ask: Ask, account: string) {
         .map(({ id, name, userEmail: user, creditsUsed: used, creditLimit: limit, reason }) => ({
           ...{ id, name, user, used, limit, reason },
         })),
-      // Test chats.
+      // Playgrounds.
       ...byKey
         .filter(({ key }) => !known.has(key!.id))
         .map(({ key, credits: used }) => ({
@@ -70,7 +70,7 @@ async function accountCredits(ask: Ask, account: string) {
 
 /** Returns undefined if the key and its user no longer exist. */
 export function keyName(key: { readonly name: string | null; readonly userEmail: string | null }): string | undefined {
-  return key.name ?? (key.userEmail === null ? undefined : `test chat of ${key.userEmail}`);
+  return key.name ?? (key.userEmail === null ? undefined : `playground of ${key.userEmail}`);
 }
 
 function heaviestFirst<Part extends { readonly used: string }>(parts: readonly Part[]): readonly Part[] {

@@ -25,8 +25,8 @@ export interface RouteTerms {
   readonly body?: TObject;
   /** The operator's query and body, if they differ. */
   readonly operator?: { readonly query?: TObject; readonly body?: TObject };
-  /** Defaults to 64 KB. */
-  readonly bodyBytesMax?: number;
+  /** The handler reads the body, by rules of its own. `body` then only says what it accepts. */
+  readonly readsBody?: true;
   /** If undefined, the answer is empty with status 204, or a stream. */
   readonly reply?: TSchema;
   /** Status of the reply. Defaults to 200. */

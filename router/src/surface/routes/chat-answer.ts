@@ -1,5 +1,5 @@
 /**
- * Writes the answer of a test chat: the chunks of the public API, and the portal's own events. The first event has the
+ * Writes the answer of a chat in the playground: the chunks of the public API, and the portal's own events. The first event has the
  * model's state, the last one the answer's cost. A refusal before any event keeps its status; a later one is an event.
  *
  *   event: state   {"state": "active"}, or {"state": "activating", "usualMs": …} with the recent waiting time, if known
@@ -24,7 +24,11 @@ interface Usage {
 
 interface Chunk {
   readonly choices?: readonly {
-    readonly delta?: { readonly content?: unknown; readonly reasoning_content?: unknown };
+    readonly delta?: {
+      readonly content?: unknown;
+      readonly reasoning_content?: unknown;
+      readonly tool_calls?: readonly unknown[] | null;
+    };
   }[];
   readonly usage?: Usage | null;
 }
@@ -111,11 +115,11 @@ export class ChatAnswer implements AnswerSink {
     if (!this.#page.hasBegun) this.#page.head(200, { ...streamHeaders, "x-request-id": this.requestId });
   }
 
-  /** Notes the time of the first text, and the usage. Keeps no text. */
+  /** Notes the time of the first text or tool call, and the usage. Keeps no text. */
   #look(data: string): void {
     if (this.#firstTokenAtMs !== undefined && !data.includes('"usage":{')) return;
     const { choices, usage } = (parseJson(data) ?? {}) as Chunk;
-    if (choices?.some(({ delta }) => delta?.content || delta?.reasoning_content))
+    if (choices?.some(({ delta }) => delta?.content || delta?.reasoning_content || delta?.tool_calls?.length))
       this.#firstTokenAtMs ??= this.#clock.monotonicMs();
     if (usage) this.#usage = usage;
   }

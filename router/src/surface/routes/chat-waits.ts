@@ -1,4 +1,4 @@
-/** Follows a test chat that waits on a node: asks the node for its position, and sends it until the answer begins. */
+/** Follows a chat of the playground that waits on a node: asks the node for its position, and sends it until the answer begins. */
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { NodeRequest } from "@weiche/shared/node-protocol.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";

@@ -1,6 +1,6 @@
-/** Handler of the test chat: sends a request of the session's user the same way as one with a key. */
+/** Handler of the playground: sends a request of the session's user the same way as one with a key. */
 import { ApiError } from "@weiche/shared/errors.ts";
-import { asId, type UserId } from "@weiche/shared/ids.ts";
+import { asId, type ModelId, type UserId } from "@weiche/shared/ids.ts";
 import { judge, lookUpTestChat } from "../../callers/cached-key.ts";
 import { accept, type Authenticated } from "../../api/authenticate.ts";
 import type { Exchange } from "../../api/exchange.ts";
@@ -10,7 +10,6 @@ import type { Handlers } from "../server/add-routes.ts";
 import { ChatAnswer } from "./chat-answer.ts";
 import { ChatWaits } from "./chat-waits.ts";
 import type { chatContract } from "../contract/chat.ts";
-import type { Part } from "../contract/route.ts";
 import { readChatCost } from "../../usage/request-usage.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
 
@@ -25,26 +24,24 @@ export function chatHandlers(deps: HandlerDeps): Handlers<typeof chatContract> {
     async chat(call) {
       const { request, response } = call.takeOver();
       const sink = new ChatAnswer(response, clock);
-      const isActive = ({ node, slot }: Placed, model: string) =>
+      const isActive = ({ node, slot }: Placed, model: ModelId) =>
         nodes()
           .find((view) => view.node === node)
-          ?.slots.some((view) => view.name === slot && serves(view, asId(model)));
+          ?.slots.some((view) => view.name === slot && serves(view, model));
       let asked: Exchange | undefined;
       await chat({
         request,
         sink,
-        body: toApi(call.body),
         authenticate(exchange) {
           asked = exchange;
           sink.requestId = exchange.id;
           return authenticate(exchange, call.session.user.id);
         },
         onPlaced(at, factor) {
-          const { model } = call.body;
-          if (isActive(at, model)) sink.placed("active", factor);
-          else sink.placed("activating", factor, usualWaitMs(asId(model)));
+          const { id, attempts, model } = asked!;
+          if (isActive(at, model!)) sink.placed("active", factor);
+          else sink.placed("activating", factor, usualWaitMs(model!));
           // The attempt begins after this call.
-          const { id, attempts } = asked!;
           const isCurrent = () => sink.isWaited && asked!.attempts === attempts + 1;
           waits.follow(at.node, { id, attempts: attempts + 1 }, (standing) => {
             if (standing && isCurrent()) sink.waits(standing);
@@ -64,23 +61,4 @@ export function chatHandlers(deps: HandlerDeps): Handlers<typeof chatContract> {
     const reason = "key_blocked_by_limit";
     throw new ApiError("insufficient_quota", "Your credit limit of this billing period is reached.", { reason });
   }
-}
-
-function toApi({
-  model,
-  messages,
-  reasoningEffort,
-  maxTokens,
-  temperature,
-}: Part<(typeof chatContract)["chat"], "body">) {
-  const body = {
-    model,
-    messages,
-    stream: true,
-    stream_options: { include_usage: true },
-    reasoning_effort: reasoningEffort,
-    max_tokens: maxTokens,
-    temperature,
-  };
-  return Buffer.from(JSON.stringify(body));
 }

@@ -104,8 +104,18 @@ export function addRoutes<C extends Routes>(
   );
   for (const [name, route] of Object.entries(contract)) {
     const served = entrance.serve(route);
-    if (served) addRoute(app, served, handlers[name] as unknown as Handler, entrance);
+    if (!served) continue;
+    const handler = handlers[name] as unknown as Handler;
+    if (served.readsBody) void app.register(async (apart) => addRoute(unread(apart), served, handler, entrance));
+    else addRoute(app, served, handler, entrance);
   }
+}
+
+/** Leaves bodies to the handlers of this scope. */
+function unread(app: FastifyInstance): FastifyInstance {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", (_request, _stream, done) => done(null));
+  return app;
 }
 
 const noQuery = object({});
@@ -114,12 +124,11 @@ function addRoute(app: FastifyInstance, route: Route, handler: Handler, entrance
   app.route({
     method: route.method,
     url: route.path,
-    bodyLimit: route.bodyBytesMax,
     // Fastify warns of parts that are present but undefined.
     schema: {
       ...(route.params && { params: route.params }),
       querystring: route.query ?? noQuery,
-      ...(route.body && { body: route.body }),
+      ...(route.body && !route.readsBody && { body: route.body }),
     },
     onRequest: async (request: Known) => {
       request[askerOf] = await entrance.admit(route, request);

@@ -8,7 +8,7 @@ export interface NamedRequest extends ListedRequest {
   readonly key: {
     readonly id: KeyId;
     readonly kind: "api" | "test-chat";
-    /** null for a key that is not known any more, and for the test chat. */
+    /** null for a key that is not known any more, and for the playground. */
     readonly name: string | null;
     readonly lastFour: string | null;
     /** null for a deleted user. */
@@ -35,7 +35,7 @@ export async function namedRequests(
   const names = new Map(rows.map((row) => [row.id, row]));
   return requests.map((request) => {
     const { accountId, userId, keyId } = request;
-    // The test chat's key has its user's id.
+    // The playground's key has its user's id.
     const isChat = (keyId as string) === userId;
     const key = isChat ? undefined : names.get(keyId);
     return {

@@ -8,7 +8,7 @@ interface NamedKey {
 }
 
 export function keyName({ kind, name }: NamedKey, { t }: Texts): string {
-  return kind === "test-chat" ? t.usage.testChat : (name ?? t.shell.unknown);
+  return kind === "test-chat" ? t.usage.playground : (name ?? t.shell.unknown);
 }
 
 /** With its last characters, which tell keys of the same name apart. */

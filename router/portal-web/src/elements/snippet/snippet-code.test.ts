@@ -2,38 +2,61 @@ import { expect, test } from "vitest";
 import { snippetOf, type SnippetRequest } from "./snippet-code.ts";
 
 const facts = { apiUrl: "https://api.example", model: "small-24b" };
-const request: SnippetRequest = {
+const request = {
+  model: "small-24b",
   messages: [
     { role: "user", content: "What is 'Weiche'?" },
     { role: "assistant", content: "A switch." },
     { role: "user", content: "Of what?" },
   ],
-  reasoningEffort: "low",
+  reasoning_effort: "low",
+  temperature: undefined,
+  stop: ["a\nb"],
+  tools: [{ type: "function", function: { name: "f", parameters: { "a-b": null, __proto__x: true, deep: [1, {}] } } }],
+  stream: true,
+  stream_options: { include_usage: true },
 };
 const codeOf = (kind: Parameters<typeof snippetOf>[0], asked?: SnippetRequest) =>
   snippetOf(kind, { ...facts, ...(asked && { request: asked }) }).code;
 
-test("a request as code has its whole conversation and its reasoning effort", () => {
+test("a request as code has each of its parts, as they are sent", () => {
   const body = /-d '(.*)'$/s.exec(codeOf("curl", request))![1]!.replaceAll(String.raw`'\''`, "'");
-  expect(JSON.parse(body)).toEqual({ model: "small-24b", messages: request.messages, reasoning_effort: "low" });
-  expect(codeOf("python", request)).toContain(`    messages=[
+  expect(body).toBe(JSON.stringify(request));
+  expect(codeOf("python", request)).toContain(`create(
+    model="small-24b",
+    messages=[
         {"role": "user", "content": "What is 'Weiche'?"},
         {"role": "assistant", "content": "A switch."},
         {"role": "user", "content": "Of what?"},
     ],
     reasoning_effort="low",
-)`);
-  expect(codeOf("node", request)).toContain(`  messages: [
+    stop=["a\\nb"],
+    tools=[{"type": "function", "function": {"name": "f", "parameters": {"a-b": None, "__proto__x": True, "deep": [1, {}]}}}],
+    stream=True,
+    stream_options={"include_usage": True},
+)
+for chunk in answer:`);
+  expect(codeOf("node", request)).toContain(`create({
+  model: "small-24b",
+  messages: [
     { role: "user", content: "What is 'Weiche'?" },
     { role: "assistant", content: "A switch." },
     { role: "user", content: "Of what?" },
   ],
   reasoning_effort: "low",
-});`);
-  expect(codeOf("langchain", request)).toContain(`  modelKwargs: { reasoning_effort: "low" },
+  stop: ["a\\nb"],
+  tools: [{ type: "function", function: { name: "f", parameters: { "a-b": null, __proto__x: true, deep: [1, {}] } } }],
+  stream: true,
+  stream_options: { include_usage: true },
 });
-const answer = await chat.invoke([
-  { role: "user", content: "What is 'Weiche'?" },`);
+for await (`);
+});
+
+test("a request that is too long for a word of a command comes from the terminal", () => {
+  const long = { ...request, messages: [{ role: "user", content: "x".repeat(100_000) }] };
+  expect(codeOf("curl", long)).toBe(
+    `${codeOf("curl", request).split("  -d ")[0]}  -d @- <<'END'\n${JSON.stringify(long)}\nEND`,
+  );
 });
 
 test("with a new key, the code is for a terminal and sets the key first", () => {

@@ -17,8 +17,7 @@ interface SnippetProps {
 export function Snippet(props: SnippetProps) {
   const { t } = useTexts();
   const id = useId();
-  // The code of one request is asked for: settings have none.
-  const kinds = snippetKinds.filter((one) => one !== "settings" || props.request === undefined);
+  const kinds = snippetKinds.filter((one) => props.request === undefined || showsRequest(one));
   const [kind, setKind] = useState<SnippetKind>(() => kinds.find((one) => one === readKind()) ?? "curl");
   const { install, code } = snippetOf(kind, props);
   return (
@@ -55,6 +54,11 @@ export function Snippet(props: SnippetProps) {
       </Tabs.Panel>
     </Tabs.Root>
   );
+}
+
+/** Settings have no request, and LangChain has words of its own for parameters. */
+function showsRequest(kind: SnippetKind): boolean {
+  return kind !== "settings" && kind !== "langchain";
 }
 
 function readKind(): SnippetKind {

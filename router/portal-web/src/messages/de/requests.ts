@@ -48,7 +48,7 @@ export const requests: Shape<typeof english> = {
   id: "Anfrage-ID",
   why: "Grund",
   empty: "Noch keine Anfrage",
-  emptyHint: "Jede Anfrage an die API und jede Nachricht im Test-Chat erscheint hier einige Sekunden nach ihrem Ende.",
+  emptyHint: "Jede Anfrage an die API und jede Nachricht im Playground erscheint hier einige Sekunden nach ihrem Ende.",
   noMatch: "Keine Anfrage passt dazu",
   noMatchHint: "Andere Filter oder andere Tage finden vielleicht eine.",
   notYet: (time) => `Kein Treffer seit ${time}`,

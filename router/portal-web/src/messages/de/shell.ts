@@ -45,7 +45,7 @@ export const shell: Shape<typeof english> = {
     users: "Benutzer",
     settings: "Einstellungen",
     models: "Modelle",
-    chat: "Test-Chat",
+    chat: "Playground",
     account: "Mein Profil",
     notices: "Hinweise",
     audit: "Protokoll",

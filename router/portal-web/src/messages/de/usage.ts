@@ -33,7 +33,7 @@ export const usage: Shape<typeof english> = {
   only: "Beschränkt auf",
   showOnly: "Nur die Tage davon zeigen",
   removeOnly: (what) => `Beschränkung aufheben: ${what}`,
-  testChat: "Test-Chat",
+  playground: "Playground",
   deletedUser: "gelöschter Benutzer",
   total: "Summe",
   chart: "Credits je Tag",

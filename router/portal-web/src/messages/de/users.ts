@@ -49,7 +49,7 @@ export const users: Shape<typeof english> = {
     roleHints: {
       owner: "Alles, auch das Paket.",
       admin: "Benutzer und Schlüssel, aber nicht das Paket.",
-      member: "Eigene Schlüssel, Test-Chat und eigener Verbrauch.",
+      member: "Eigene Schlüssel, Playground und eigener Verbrauch.",
     },
     models: "Modelle",
     every: "Jedes Modell",

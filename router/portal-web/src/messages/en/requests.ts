@@ -45,7 +45,7 @@ export const requests = {
   id: "Request id",
   why: "Why",
   empty: "No request yet",
-  emptyHint: "Each request to the API and each message of the test chat appears here a few seconds after its end.",
+  emptyHint: "Each request to the API and each message of the playground appears here a few seconds after its end.",
   noMatch: "No request matches",
   noMatchHint: "Other filters or other days may find one.",
   notYet: (time: string) => `No match since ${time}`,

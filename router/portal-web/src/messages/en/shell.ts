@@ -42,7 +42,7 @@ export const shell = {
     users: "Users",
     settings: "Settings",
     models: "Models",
-    chat: "Test chat",
+    chat: "Playground",
     account: "My profile",
     notices: "Notices",
     audit: "Audit log",

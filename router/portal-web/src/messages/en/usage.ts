@@ -31,7 +31,7 @@ export const usage = {
   only: "Restricted to",
   showOnly: "Show the days of this alone",
   removeOnly: (what: string) => `Remove the restriction: ${what}`,
-  testChat: "test chat",
+  playground: "playground",
   deletedUser: "deleted user",
   total: "Total",
   chart: "Credits per day",

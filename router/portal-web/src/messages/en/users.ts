@@ -47,7 +47,7 @@ export const users = {
     roleHints: {
       owner: "Everything, including the package.",
       admin: "Users and keys, but not the package.",
-      member: "Own keys, test chat and own usage.",
+      member: "Own keys, playground and own usage.",
     },
     models: "Models",
     every: "Every model",

@@ -7,6 +7,7 @@ import { Loaded } from "../../elements/loaded.tsx";
 import { useNow } from "../../time/now.ts";
 import { Page } from "../../elements/page.tsx";
 import { useTexts } from "../../messages/messages.ts";
+import { forgetAll } from "../../session/kept-in-tab.ts";
 import { useSession } from "../../session/session.ts";
 import { deviceName } from "./device-name.ts";
 import { NameCard } from "./name-card.tsx";
@@ -58,7 +59,10 @@ function DevicesCard() {
       <div className="actions">
         <Button
           busy={everywhere.isPending}
-          onClick={() => everywhere.mutate({}, { onSuccess: () => location.assign("/") })}
+          onClick={() => {
+            forgetAll();
+            everywhere.mutate({}, { onSuccess: () => location.assign("/") });
+          }}
         >
           {t.account.devices.everywhere}
         </Button>

@@ -42,3 +42,19 @@ test("an error in the middle of an answer is an event", () => {
   const [event] = new ChatEventReader().read(`event: error\ndata: {"status":503,"error":{"code":"overloaded"}}\n\n`);
   expect(event).toEqual({ kind: "error", status: 503, error: { code: "overloaded" } });
 });
+
+test("tool calls and the reason of the end are read", () => {
+  const chunk = (choice: object) => `data: ${JSON.stringify({ choices: [choice] })}\n\n`;
+  const call = { index: 0, id: "c1", type: "function", function: { name: "f", arguments: "" } };
+  const events = new ChatEventReader().read(
+    chunk({ delta: { tool_calls: [call] } }) +
+      chunk({ delta: { tool_calls: [{ index: 0, function: { arguments: "{}" } }] } }) +
+      chunk({ delta: {}, finish_reason: "tool_calls" }),
+  );
+  const empty = { kind: "piece", content: "", reasoning: "" };
+  expect(events).toEqual([
+    { ...empty, calls: [{ index: 0, id: "c1", name: "f", arguments: "" }] },
+    { ...empty, calls: [{ index: 0, id: undefined, arguments: "{}" }] },
+    { ...empty, finish: "tool_calls" },
+  ]);
+});

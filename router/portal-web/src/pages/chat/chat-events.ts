@@ -1,4 +1,4 @@
-/** Reads the events of a test chat's answer from its text. Pure. */
+/** Reads the events of a chat's answer from its text. Pure. */
 export interface ChatSummary {
   readonly promptTokens: number | null;
   readonly completionTokens: number | null;
@@ -7,22 +7,45 @@ export interface ChatSummary {
   readonly tokensPerSecond: number | null;
 }
 
+/** A piece of a tool call. The first one of a call has its id and name. */
+export interface CallPiece {
+  readonly index: number;
+  readonly id?: string;
+  readonly name?: string;
+  readonly arguments?: string;
+}
+
 export type ChatEvent =
   /** `usualMs`: recent waiting time until the model was active. */
   | { readonly kind: "state"; readonly state: "active" | "activating"; readonly usualMs?: number }
   /** It waits in a slot. `position` 1: it is the next one for its model. `estimateMs`: in how long it is served. */
   | { readonly kind: "state"; readonly state: "waiting"; readonly position: number; readonly estimateMs: number }
-  | { readonly kind: "piece"; readonly content: string; readonly reasoning: string }
+  | {
+      readonly kind: "piece";
+      readonly content: string;
+      readonly reasoning: string;
+      readonly calls?: readonly CallPiece[];
+      readonly finish?: string;
+    }
   | { readonly kind: "done"; readonly summary: ChatSummary }
   | {
       readonly kind: "error";
       readonly status: number;
-      readonly error: { readonly message: string; readonly code: string };
+      readonly error: { readonly message: string; readonly code: string; readonly param?: string | null };
     };
 
 interface Chunk {
   readonly choices?: readonly {
-    readonly delta?: { readonly content?: unknown; readonly reasoning_content?: unknown };
+    readonly delta?: {
+      readonly content?: unknown;
+      readonly reasoning_content?: unknown;
+      readonly tool_calls?: readonly {
+        readonly index: number;
+        readonly id?: string;
+        readonly function?: { readonly name?: string; readonly arguments?: string };
+      }[];
+    };
+    readonly finish_reason?: string | null;
   }[];
 }
 
@@ -49,14 +72,21 @@ function readEvent(event: string): ChatEvent | undefined {
     case "done":
       return { kind: "done", summary: value as ChatSummary };
     case "error":
-      return { kind: "error", ...(value as { status: number; error: { message: string; code: string } }) };
-    default: {
-      const delta = (value as Chunk).choices?.[0]?.delta;
-      const [content, reasoning] = [delta?.content, delta?.reasoning_content];
-      if (!content && !reasoning) return undefined;
-      return { kind: "piece", content: textOf(content), reasoning: textOf(reasoning) };
-    }
+      return { kind: "error", ...(value as Omit<ChatEvent & { kind: "error" }, "kind">) };
+    default:
+      return readChunk(value as Chunk);
   }
+}
+
+function readChunk({ choices }: Chunk): ChatEvent | undefined {
+  const { delta, finish_reason: finish } = choices?.[0] ?? {};
+  const { content, reasoning_content: reasoning, tool_calls: calls } = delta ?? {};
+  if (!content && !reasoning && !calls?.length && !finish) return undefined;
+  return {
+    ...{ kind: "piece", content: textOf(content), reasoning: textOf(reasoning) },
+    ...(calls?.length && { calls: calls.map(({ index, id, function: part }) => ({ index, id, ...part })) }),
+    ...(finish && { finish }),
+  };
 }
 
 function textOf(value: unknown): string {

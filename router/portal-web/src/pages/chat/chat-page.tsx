@@ -1,6 +1,5 @@
-/** The chat page: a conversation with a model, as an application would have it. */
-import { useEffect, useRef, useState } from "react";
-import type { Answer } from "../../api/client.ts";
+/** The playground: requests to models, with every parameter that an application could send. */
+import { useState } from "react";
 import { useRead } from "../../api/queries.ts";
 import { Button, ButtonLink } from "../../elements/button.tsx";
 import { Dialog } from "../../elements/dialog.tsx";
@@ -9,13 +8,15 @@ import { useListState } from "../../elements/list-state.ts";
 import { Loaded } from "../../elements/loaded.tsx";
 import { Page } from "../../elements/page.tsx";
 import { Snippet } from "../../elements/snippet/snippet.tsx";
-import { useTexts, type Messages } from "../../messages/messages.ts";
+import { useTexts } from "../../messages/messages.ts";
 import { useSession } from "../../session/session.ts";
 import { Composer } from "./composer.tsx";
 import { useConversation } from "./conversation.ts";
-import { TurnView } from "./turn.tsx";
-
-type Model = Answer<"listModels">["items"][number];
+import { effortsOf, LaneHead, type Model } from "./lane-head.tsx";
+import { LaneTurns } from "./lane-turns.tsx";
+import { SettingsPanel } from "./settings-panel.tsx";
+import type { ChatBody } from "./chat-settings.ts";
+import "../../styles/chat.css";
 
 export default function ChatPage() {
   const { t } = useTexts();
@@ -40,94 +41,79 @@ export default function ChatPage() {
 
 function Chat({ models }: { readonly models: readonly Model[] }) {
   const { t } = useTexts();
-  const { apiUrl, user } = useSession();
+  const { user } = useSession();
   const list = useListState();
   const conversation = useConversation(user.id);
-  const { turns, isRunning, settings, asked, keep } = conversation;
-  const wanted = list.get("model") ?? settings?.model;
-  const model = models.find(({ id }) => id === wanted) ?? models[0]!;
-  const [showsCode, setShowsCode] = useState(false);
-  const efforts = effortsOf(model);
-  const reasoningEffort = efforts.find((one) => one === settings?.reasoningEffort);
-  const end = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (turns.length > 0) end.current?.scrollIntoView({ block: "end" });
-  }, [turns]);
+  const { lanes, isRunning, store } = conversation;
+  const [code, setCode] = useState<ChatBody>();
+  /** A link may name the first model. A kept model may have gone. */
+  const chosen = lanes.map((lane, at) => {
+    const wanted = (at === 0 ? list.get("model") : undefined) ?? lane.model;
+    const model = models.find(({ id }) => id === wanted) ?? models[0]!;
+    const effort = effortsOf(model).find((one) => one === lane.effort);
+    return { ...lane, model: model.id, effort, facts: model };
+  });
+  const hasTurns = lanes.some(({ turns }) => turns.length > 0);
+  const other = models.find(({ id }) => id !== chosen[0]!.model);
   return (
     <div className="chat">
-      <div className="filters">
-        <select
-          aria-label={t.chat.model}
-          value={model.id}
-          disabled={isRunning}
-          onChange={({ target }) => {
-            list.set({ model: target.value });
-            keep({ settings: { ...settings, model: target.value } });
-          }}
-        >
-          {models.map(({ id }) => (
-            <option key={id}>{id}</option>
-          ))}
-        </select>
-        {efforts.length > 0 && (
-          <select
-            aria-label={t.chat.reasoning}
-            value={reasoningEffort ?? ""}
-            onChange={({ target }) =>
-              keep({ settings: { model: model.id, ...(target.value && { reasoningEffort: target.value }) } })
-            }
-          >
-            {["", ...efforts].map((level) => (
-              <option key={level} value={level}>
-                {`${t.chat.reasoning}: ${level === "" ? t.chat.reasoningDefault(defaultOf(model, t)) : levelText(level, t)}`}
-              </option>
-            ))}
-          </select>
-        )}
-        <div className="actions push">
-          {asked && <Button onClick={() => setShowsCode(true)}>{t.chat.code}</Button>}
-          {turns.length > 0 && <Button onClick={conversation.clear}>{t.chat.clear}</Button>}
-        </div>
+      <div className="chat-actions actions">
+        {lanes.length === 1
+          ? other && (
+              <Button onClick={() => store.compare(other.id)} disabled={isRunning}>
+                {t.chat.compare}
+              </Button>
+            )
+          : null}
+        {lanes.length > 1 && <Button onClick={store.endComparison}>{t.chat.endComparison}</Button>}
+        {hasTurns && <Button onClick={store.clear}>{t.chat.clear}</Button>}
       </div>
-      <ol className="turns" aria-label={t.chat.conversation} aria-live="polite" aria-busy={isRunning}>
-        {turns.map((turn, index) => (
-          // Turns are only added at the end.
+      <SettingsPanel conversation={conversation} models={chosen.map(({ facts }) => facts)} />
+      <div className={lanes.length > 1 ? "lanes two" : "lanes"}>
+        {chosen.map(({ facts, ...lane }, at) => (
+          // A lane has no identity besides its place.
           // oxlint-disable-next-line react/no-array-index-key
-          <TurnView key={index} turn={turn} />
+          <section
+            key={at}
+            className="chat-lane"
+            aria-label={at === 0 ? t.chat.conversation : t.chat.secondConversation}
+          >
+            <LaneHead
+              at={at}
+              lane={lane}
+              models={models}
+              model={facts}
+              isRunning={isRunning}
+              onChange={(change) => {
+                if (at === 0 && change.model) list.set({ model: change.model });
+                store.setLane(at, change);
+              }}
+              onCode={setCode}
+            />
+            <LaneTurns at={at} lane={lane} store={store} isRunning={isRunning} />
+          </section>
         ))}
-      </ol>
+      </div>
       <Composer
-        isRunning={isRunning}
-        text={conversation.draft}
-        onType={(draft) => keep({ draft })}
-        onStop={conversation.stop}
-        onSend={(text) => conversation.send(text, { model: model.id, ...(reasoningEffort && { reasoningEffort }) })}
+        conversation={conversation}
+        models={chosen.map(({ facts }) => facts)}
+        chosen={chosen.map(({ facts: _facts, ...lane }) => lane)}
       />
-      <div ref={end} />
-      {showsCode && asked && (
-        <Dialog title={t.chat.codeTitle} wide onClose={() => setShowsCode(false)}>
-          <Snippet apiUrl={apiUrl} model={asked.model} request={asked} />
-          <div className="actions end">
-            <Button onClick={() => setShowsCode(false)}>{t.shell.close}</Button>
-          </div>
-        </Dialog>
-      )}
+      {code && <CodeDialog body={code} onClose={() => setCode(undefined)} />}
     </div>
   );
 }
 
-/** Returns the effort levels to choose from: none without reasoning, the usual ones if the model accepts any. */
-function effortsOf({ reasoning }: Model): readonly string[] {
-  if (reasoning.mode === "unavailable") return [];
-  return reasoning.efforts.length > 0 ? reasoning.efforts : ["none", "low", "medium", "high"];
-}
-
-function levelText(level: string, { chat }: Messages): string {
-  const levels: Readonly<Record<string, string>> = chat.levels;
-  return levels[level] ?? level;
-}
-
-function defaultOf({ reasoning }: Model, t: Messages): string {
-  if (reasoning.mode === "optional") return t.chat.off;
-  return reasoning.default ? levelText(reasoning.default, t) : t.chat.on;
+function CodeDialog({ body, onClose }: { readonly body: ChatBody; readonly onClose: () => void }) {
+  const { t } = useTexts();
+  const { apiUrl } = useSession();
+  return (
+    <Dialog title={t.chat.codeTitle} wide onClose={onClose}>
+      <p className="soft">{t.chat.codeLead}</p>
+      <Snippet apiUrl={apiUrl} model={body.model} request={body} />
+      <div className="actions end">
+        <Button onClick={onClose}>{t.shell.close}</Button>
+      </div>
+    </Dialog>
+  );
 }

@@ -1,64 +1,59 @@
 /**
- * A conversation with a model: its messages, the current answer, and a function to stop it. It lives in the memory of this
- * tab, so that a look at another page does not lose it, and is stored nowhere.
+ * The conversations of the playground: one, or two side by side with the same questions. They live in the memory of this
+ * tab and in its session storage, so that neither a look at another page nor a reload loses them.
  */
 import { useEffect, useState, useSyncExternalStore } from "react";
-import { call, request } from "../../api/client.ts";
-import type { ChatMessage } from "../../elements/snippet/snippet-code.ts";
-import { Problem } from "../../api/problem.ts";
-import { ChatEventReader, type ChatEvent, type ChatSummary } from "./chat-events.ts";
-
-export interface Turn {
-  /** The model that was asked. */
-  readonly model: string;
-  readonly role: "user" | "assistant";
-  readonly content: string;
-  readonly reasoning: string;
-  /** The state of an answer: whether it is still being written, and how it ended. */
-  readonly state: "said" | "waiting" | "activating" | "writing" | "done" | "stopped" | "failed";
-  /** Recent waiting time for the model in ms, while it is being activated. */
-  readonly usualMs?: number | undefined;
-  /** The position of the request while it waits for its model. */
-  readonly standing?: { readonly position: number; readonly estimateMs: number };
-  readonly summary?: ChatSummary;
-  readonly problem?: Problem;
-  /** Of an answer whose stream has begun. */
-  readonly requestId?: string | null;
-}
-
-interface ChatSettings {
-  readonly model: string;
-  /** If undefined, the model's default applies. */
-  readonly reasoningEffort?: string;
-}
-
-interface ChatRequest extends ChatSettings {
-  readonly messages: readonly ChatMessage[];
-}
+import { keptInTab } from "../../session/kept-in-tab.ts";
+import { costOf, follow } from "./answer.ts";
+import { noSettings, readSettings, type TypedSettings } from "./chat-settings.ts";
+import { bodyOf, isRunning, newAnswer, type AnswerTurn, type Lane, type Picture, type Turn } from "./turns.ts";
 
 interface Kept {
-  readonly turns: readonly Turn[];
+  readonly lanes: readonly Lane[];
   /** What is typed and not sent. */
   readonly draft: string;
-  readonly settings?: ChatSettings;
-  /** The last request as it was sent. */
-  readonly asked?: ChatRequest;
+  readonly pictures: readonly Picture[];
+  readonly settings: TypedSettings;
+  /** Whether a faulty setting has stopped a message. */
+  readonly isFaultShown: boolean;
+  /** The id of the next turn. */
+  readonly nextId: number;
 }
 
-interface Conversation extends Kept {
+/** A lane whose model is chosen. */
+export type ChosenLane = Lane & { readonly model: string };
+
+export interface Conversation extends Kept {
   readonly isRunning: boolean;
-  readonly keep: (parts: Pick<Kept, "draft"> | Pick<Kept, "settings">) => void;
-  readonly send: (content: string, settings: ChatSettings) => void;
-  readonly stop: () => void;
-  readonly clear: () => void;
+  /** Whether the browser refused to keep it for a reload, because it is too large. */
+  readonly isTooLarge: boolean;
+  readonly store: ConversationStore;
 }
 
-const empty: Kept = { turns: [], draft: "" };
+const empty: Kept = {
+  lanes: [{ turns: [] }],
+  draft: "",
+  pictures: [],
+  settings: noSettings,
+  isFaultShown: false,
+  nextId: 1,
+};
 
-class ConversationStore {
-  #kept = empty;
-  #running: AbortController | undefined;
+export class ConversationStore {
+  isTooLarge = false;
+  #kept: Kept;
+  /** By the id of the answer. */
+  readonly #running = new Map<number, AbortController>();
   readonly #listeners = new Set<() => void>();
+  readonly #inTab;
+
+  constructor(userId: string) {
+    this.#inTab = keptInTab<Kept>(userId, "chat");
+    const before = this.#inTab.read() ?? empty;
+    this.#kept = { ...before, lanes: before.lanes.map((lane) => ({ ...lane, turns: lane.turns.map(endedByReload) })) };
+    addEventListener("pagehide", this.#write);
+    document.addEventListener("visibilitychange", this.#write);
+  }
 
   readonly now = (): Kept => this.#kept;
 
@@ -67,46 +62,118 @@ class ConversationStore {
     return () => this.#listeners.delete(listener);
   };
 
-  readonly keep = (parts: Partial<Kept>): void => {
+  readonly keep = (parts: Partial<Omit<Kept, "nextId">>): void => {
     this.#kept = { ...this.#kept, ...parts };
     for (const listener of this.#listeners) listener();
   };
 
-  readonly send = (content: string, settings: ChatSettings): void => {
-    const { model } = settings;
-    const { turns } = this.#kept;
-    const question: Turn = { model, role: "user", content, reasoning: "", state: "said" };
-    const asked: ChatRequest = { ...settings, messages: messagesOf([...turns, question]) };
-    const waiting: Turn = { model, role: "assistant", content: "", reasoning: "", state: "waiting" };
-    this.keep({ turns: [...turns, question, waiting], asked, draft: "" });
-    const controller = new AbortController();
-    this.#running = controller;
-    void answer(asked, controller.signal, (more) => {
-      const answered = this.#kept.turns.at(-1);
-      if (!answered || this.#running !== controller) return;
-      this.keep({ turns: [...this.#kept.turns.slice(0, -1), { ...answered, ...more(answered) }] });
-    }).then(() => this.#showCost());
+  /** Called at the end of an answer, and before the browser may close the page. */
+  readonly #write = (): void => {
+    this.isTooLarge = !this.#inTab.write(this.#kept);
+    this.keep({});
   };
 
-  /** The stream of a stopped answer ends without its sum, which is known once the node's record has been committed. */
-  async #showCost(): Promise<void> {
-    const { state, requestId } = this.#kept.turns.at(-1) ?? {};
-    if (state !== "stopped" || !requestId) return;
-    const summary = await costOf(requestId);
-    if (!summary) return;
-    const turns = this.#kept.turns.map((turn) => (turn.requestId === requestId ? { ...turn, summary } : turn));
-    this.keep({ turns });
-  }
+  readonly setLane = (at: number, change: Partial<Lane>): void => {
+    this.keep({ lanes: this.#kept.lanes.map((lane, index) => (index === at ? { ...lane, ...change } : lane)) });
+  };
 
-  readonly stop = (): void => this.#running?.abort();
+  /** Asks all models the same. */
+  readonly send = (chosen: readonly ChosenLane[]): void => {
+    const { draft: text, pictures } = this.#kept;
+    const id = this.#newId();
+    const asking = chosen.map((lane) => ({
+      ...lane,
+      turns: [...lane.turns, { kind: "question" as const, id, text, pictures }],
+    }));
+    this.keep({ lanes: asking, draft: "", pictures: [] });
+    for (const at of asking.keys()) this.#ask(at, asking[at]!);
+  };
+
+  /** Sends the results that were typed for the calls of the last answer. */
+  readonly resume = (at: number, lane: ChosenLane): void => {
+    const last = lane.turns.at(-1) as AnswerTurn;
+    this.#ask(at, { ...lane, turns: [...lane.turns.slice(0, -1), { ...last, isResumed: true }] });
+  };
+
+  /** Asks again for the last answer, with the model and the settings as they are now. */
+  readonly retry = (at: number, lane: ChosenLane): void => {
+    this.#ask(at, { ...lane, turns: lane.turns.slice(0, -1) });
+  };
+
+  /** Takes the last question back, to be changed. */
+  readonly edit = (): void => {
+    const lanes = this.#kept.lanes.map(({ turns, ...lane }) => {
+      const last = turns.findLastIndex(({ kind }) => kind === "question");
+      return { ...lane, turns: turns.slice(0, last), question: turns[last] };
+    });
+    const { question } = lanes[0]!;
+    if (question?.kind !== "question") return;
+    const { text: draft, pictures } = question;
+    this.keep({ lanes: lanes.map(({ question: _taken, ...lane }) => lane), draft, pictures });
+  };
+
+  /** Puts a second model beside the first one, with the conversation until now. */
+  readonly compare = (model: string): void => {
+    const [{ turns }] = this.#kept.lanes as [Lane];
+    this.keep({ lanes: [this.#kept.lanes[0]!, { model, turns }] });
+  };
+
+  readonly endComparison = (): void => {
+    this.stop();
+    this.keep({ lanes: this.#kept.lanes.slice(0, 1) });
+  };
+
+  readonly stop = (): void => {
+    for (const controller of this.#running.values()) controller.abort();
+  };
 
   readonly clear = (): void => {
     this.stop();
-    this.#running = undefined;
-    const { draft, settings } = this.#kept;
-    this.#kept = empty;
-    this.keep({ draft, ...(settings && { settings }) });
+    this.#running.clear();
+    const lanes = this.#kept.lanes.map(({ model, effort }) => ({ model, effort, turns: [] }));
+    this.keep({ lanes });
   };
+
+  #newId(): number {
+    const { nextId } = this.#kept;
+    this.#kept = { ...this.#kept, nextId: nextId + 1 };
+    return nextId;
+  }
+
+  #ask(at: number, lane: ChosenLane): void {
+    const asked = bodyOf(lane, readSettings(this.#kept.settings));
+    const answer = newAnswer(this.#newId(), lane.model);
+    this.setLane(at, { ...lane, asked, turns: [...lane.turns, answer] });
+    const controller = new AbortController();
+    this.#running.set(answer.id, controller);
+    const change = (more: (before: AnswerTurn) => Partial<AnswerTurn>) => this.#changeAnswer(answer.id, more);
+    void follow(asked, controller.signal, change).then(() => this.#ended(answer.id));
+  }
+
+  async #ended(id: number): Promise<void> {
+    this.#running.delete(id);
+    this.#write();
+    const answer = this.#kept.lanes.flatMap(({ turns }) => turns).find((turn) => turn.id === id);
+    if (answer?.kind !== "answer" || answer.state !== "stopped" || !answer.requestId) return;
+    const summary = await costOf(answer.requestId);
+    if (summary) this.#changeAnswer(id, () => ({ summary }));
+  }
+
+  #changeAnswer(id: number, more: (before: AnswerTurn) => Partial<AnswerTurn>): void {
+    const changed = (turn: Turn) => (turn.kind === "answer" && turn.id === id ? { ...turn, ...more(turn) } : turn);
+    this.keep({ lanes: this.#kept.lanes.map((lane) => ({ ...lane, turns: lane.turns.map(changed) })) });
+  }
+
+  /** What was typed as the result of a call. */
+  readonly typeResult = (id: number, call: number, text: string): void => {
+    this.#changeAnswer(id, ({ calls, results }) => ({
+      results: calls.map((_call, at) => (at === call ? text : (results[at] ?? ""))),
+    }));
+  };
+}
+
+function endedByReload(turn: Turn): Turn {
+  return turn.kind === "answer" && isRunning(turn) ? { ...turn, state: "stopped" } : turn;
 }
 
 /** By user, because another person may sign in in this tab. */
@@ -114,79 +181,18 @@ const stores = new Map<string, ConversationStore>();
 
 export function useConversation(userId: string): Conversation {
   const [store] = useState(() => {
-    const found = stores.get(userId) ?? new ConversationStore();
+    const found = stores.get(userId) ?? new ConversationStore(userId);
     stores.clear();
     stores.set(userId, found);
     return found;
   });
   const kept = useSyncExternalStore(store.subscribe, store.now);
-  const last = kept.turns.at(-1);
-  const isRunning = last?.role === "assistant" && ["waiting", "activating", "writing"].includes(last.state);
-  // Leaving the page ends the answer. Otherwise it would be billed to its end.
+  // Leaving the page ends the answers. Otherwise they would be billed to their end.
   useEffect(() => store.stop, [store]);
-  const { send, stop, clear, keep } = store;
-  return { ...kept, isRunning, send, stop, clear, keep };
-}
-
-/** An answer that never began does not belong to the conversation. */
-function messagesOf(turns: readonly Turn[]): readonly ChatMessage[] {
-  return turns
-    .filter((turn) => turn.role === "user" || turn.content !== "")
-    .map(({ role, content }) => ({ role, content }));
-}
-
-type Change = (more: (answer: Turn) => Partial<Turn>) => void;
-
-async function answer({ messages, ...settings }: ChatRequest, signal: AbortSignal, change: Change) {
-  let isOver = false;
-  try {
-    const response = await request("chat", { body: { ...settings, messages: [...messages] } }, signal);
-    change(() => ({ requestId: response.headers.get("x-request-id") }));
-    const reader = new ChatEventReader();
-    const decoder = new TextDecoder();
-    const body = response.body!.getReader();
-    for (let piece = await body.read(); !piece.done; piece = await body.read()) {
-      for (const event of reader.read(decoder.decode(piece.value, { stream: true }))) {
-        change((before) => changeOf(event, before));
-        isOver ||= event.kind === "error" || event.kind === "done";
-      }
-    }
-    if (!isOver) throw new Problem(0, { code: "cut_off" });
-  } catch (error) {
-    if (signal.aborted) change(() => ({ state: "stopped" }));
-    else change(() => ({ state: "failed", problem: error instanceof Problem ? error : new Problem(0, {}) }));
-  }
-}
-
-/** How long to wait before each question for a stopped answer's cost. */
-const costPausesMs = [300, 700, 1_500, 3_000, 6_000, 12_000];
-
-async function costOf(id: string): Promise<ChatSummary | undefined> {
-  for (const pauseMs of costPausesMs) {
-    await new Promise((done) => setTimeout(done, pauseMs));
-    const found = await call("showChatCost", { params: { id } }).catch(() => undefined);
-    if (found?.usage) return { ...found.usage, firstTokenMs: null, tokensPerSecond: null };
-  }
-  return undefined;
-}
-
-function changeOf(event: ChatEvent, before: Turn): Partial<Turn> {
-  switch (event.kind) {
-    case "state":
-      if (event.state === "waiting") {
-        const { position, estimateMs } = event;
-        return { standing: { position, estimateMs } };
-      }
-      return event.state === "activating" ? { state: "activating", usualMs: event.usualMs } : {};
-    case "piece":
-      return {
-        state: "writing",
-        content: before.content + event.content,
-        reasoning: before.reasoning + event.reasoning,
-      };
-    case "done":
-      return { state: "done", summary: event.summary };
-    case "error":
-      return { state: "failed", problem: new Problem(event.status, event.error) };
-  }
+  return {
+    ...kept,
+    isRunning: kept.lanes.some(({ turns }) => isRunning(turns.at(-1))),
+    isTooLarge: store.isTooLarge,
+    store,
+  };
 }

@@ -7,7 +7,7 @@ const row = (kind: "api" | "test-chat", totalTokens: number) => ({
   credits: `${totalTokens}.500`,
 });
 
-test("what arrives is counted from the opening of the page on, without the test chat", () => {
+test("what arrives is counted from the opening of the page on, without the playground", () => {
   const before = usedByPrograms([row("api", 811), row("test-chat", 40)]);
   expect(before).toEqual({ totalTokens: 811, credits: 811.5 });
   const now = usedByPrograms([row("api", 811), row("api", 61), row("test-chat", 90)]);

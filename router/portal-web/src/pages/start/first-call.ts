@@ -10,7 +10,7 @@ interface UsageRow {
   readonly credits: string;
 }
 
-/** Adds up all keys, without the test chat. */
+/** Adds up all keys, without the playground. */
 export function usedByPrograms(rows: readonly UsageRow[]): Used {
   const ofPrograms = rows.filter(({ key }) => key?.kind === "api");
   return {
