@@ -88,7 +88,9 @@ const capacity = object({
   step: Type.Enum(["idle", "reading", "simulating"]),
   share: Type.Number({ description: "The completed share of the step, 0 to 1." }),
   problem: orNull(
-    Type.Enum(["no-usage", "no-node", "no-model", "database", "too-large", "failed"], { description: "Why the last run gave no answer." }),
+    Type.Enum(["no-usage", "no-node", "no-model", "database", "too-large", "failed"], {
+      description: "Why the last run gave no answer.",
+    }),
   ),
   wasCancelled: Type.Boolean({ description: "Whether the last run was cancelled." }),
   answer: orNull(

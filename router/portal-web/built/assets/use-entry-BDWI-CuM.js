@@ -1,1 +1,0 @@
-import{c as e,i as t,r as n}from"./queries-DbedHtur.js";import{n as r}from"./src-KZYUl6Xc.js";function i(i){let[,a]=r();return t({mutationFn:t=>e(i,t),onSuccess:async()=>{await n.resetQueries({queryKey:[`session`]}),a(`/`,{replace:!0})}})}export{i as t};
