@@ -19,7 +19,7 @@ import { startSession, type Session, type SignedInFrom } from "../sign-in/sessio
 import { insertAccount } from "./accounts.ts";
 import { insertUser } from "./users.ts";
 
-export interface RegistrationWish {
+interface RegistrationWish {
   readonly accountName: string;
   readonly email: string;
   /** Required only if the router sends no mail. */

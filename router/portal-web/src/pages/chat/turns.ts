@@ -16,7 +16,7 @@ export interface Question {
   readonly pictures: readonly Picture[];
 }
 
-export interface ToolCall {
+interface ToolCall {
   readonly id: string;
   readonly name: string;
   /** JSON, as the model wrote it. */
