@@ -8,6 +8,7 @@
 import { createHash } from "node:crypto";
 import {
   durationsMin,
+  earlyMsMax,
   endedShare,
   lateMsMax,
   restFactor,
@@ -34,7 +35,7 @@ local function lease(id) redis.call('ZADD', live, string.format('%.0f', now + ${
 local function comeBack()
   redis.call('ZREMRANGEBYSCORE', told, '-inf', string.format('(%.0f', now - ${lateMsMax * 1_000}))
   local first = redis.call('ZRANGE', told, 0, 0, 'WITHSCORES')
-  local has = first[2] and tonumber(first[2]) <= now
+  local has = first[2] and tonumber(first[2]) <= now + ${earlyMsMax * 1_000}
   if has then redis.call('ZREM', told, first[1]) end
   return has
 end

@@ -4,6 +4,7 @@ import { asId, type AccountId, type RequestId } from "@weiche/shared/ids.ts";
 import { expect, test } from "vitest";
 import type { AccountLimits } from "./limiter.ts";
 import { MemoryLimiter } from "./memory-limiter.ts";
+import { ToldTimes } from "./told-times.ts";
 
 const account = asId<AccountId>("a");
 const retriesMax = 2;
@@ -96,6 +97,19 @@ test.each([
     expect(all.filter(({ gaveUp }) => gaveUp)).toEqual([]);
   },
 );
+
+test.each([
+  [-51, false],
+  [-50, true],
+  [0, true],
+  [2_000, true],
+  [2_001, false],
+])("a request that comes %i ms after a told time has come back: %s", (ms, hasComeBack) => {
+  const told = new ToldTimes();
+  told.add(10_000);
+  expect(told.comeBack(10_000 + ms)).toBe(hasComeBack);
+  expect(told.comeBack(10_000 + ms)).toBe(false);
+});
 
 test("a request that must wait for 75 s gets 60 s, and then the rest [S19.2]", () => {
   expect(toldBehind(75, 0, [75, 75, 75])).toEqual({ told: [60, 15], gaveUp: false });

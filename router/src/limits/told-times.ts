@@ -11,6 +11,8 @@ export const toldMsMax = 60_000;
 export const toldMax = 256;
 /** A retry time is forgotten this long after it has passed. */
 export const lateMsMax = 2_000;
+/** A request may come back this much before its retry time. Timers of clients are not exact. */
+export const earlyMsMax = 50;
 /** The assumed age of a young answer if too few durations are known. */
 export const youngMs = 750;
 /**
@@ -93,7 +95,7 @@ export class ToldTimes {
    */
   comeBack(nowMs: number): boolean {
     while (this.#atMs.length > 0 && this.#atMs[0]! < nowMs - lateMsMax) this.#atMs.shift();
-    return this.#atMs.length > 0 && this.#atMs[0]! <= nowMs && this.#atMs.shift() !== undefined;
+    return this.#atMs.length > 0 && this.#atMs[0]! <= nowMs + earlyMsMax && this.#atMs.shift() !== undefined;
   }
 
   add(atMs: number): void {
