@@ -89,7 +89,8 @@ return 0`);
 
 /**
  * Returns after how many whole seconds a refused request may come back, or 0 if too many were given a time before. ARGV:
- * id, requests per minute, parallel requests, 1 if the client reports a retry, then durations in microseconds in ascending order. See told-times.ts.
+ * id, requests per minute, parallel requests, 1 if the client reports a retry, then durations in microseconds in ascending
+ * order. See told-times.ts.
  */
 export const tellScript = script(`
 local id, minute, parallel = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
