@@ -1,20 +1,23 @@
 /**
- * `npm test`: types, lint, format, generated code, and every test without a cluster or a browser, in the order of what
- * fails fastest. With paths or `-t NAME` it runs those tests and nothing else. `--all` runs all tests, `--all --rest`
- * only those that `npm test` leaves out, `--nightly` the long campaigns. It prints what failed and which tests need a
- * program that this machine lacks. The last line is "N passed, N failed", and ", N skipped" if a test was skipped.
+ * `npm test`: types, lint, format, generated code, and every test without a cluster or a browser. The checks of the
+ * sources and the unit tests run beside the other tests, which wait for processes half of their time. With paths or
+ * `-t NAME` it runs those tests and nothing else. `--all` runs all tests, `--all --rest` only those that `npm test`
+ * leaves out, `--nightly` the long campaigns. It prints what failed and which tests need a program that this machine
+ * lacks. The last line is "N passed, N failed", and ", N skipped" if a test was skipped.
  */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
 import { countTests, type TestReport } from "./test-counts.ts";
 import { filesWithTitle } from "./test-list.ts";
 
 interface Step {
   readonly name: string;
-  readonly run: () => boolean;
+  readonly run: () => Promise<boolean>;
 }
 
 const root = join(import.meta.dirname, "../..");
@@ -29,28 +32,29 @@ const { values, positionals: paths } = parseArgs({
 });
 const { all = false, rest = false, nightly = false, testNamePattern } = values;
 if (!nightly && (paths.length > 0 || testNamePattern !== undefined)) process.exit(runNamed(paths, testNamePattern));
-/** Kinds of tests in `vitest.config.ts`. If empty, all kinds run. */
-const kinds = rest ? ["e2e", "browser"] : all || nightly ? [] : ["unit", "process", "database"];
 const work = mkdtempSync(join(tmpdir(), "weiche-check-"));
 const counts = { passed: 0, failed: 0, skipped: 0 };
 /** Number of skipped tests by the reason. */
-let notRun: ReadonlyMap<string, number> = new Map();
+const notRun = new Map<string, number>();
+let failed: string | undefined;
 
 const ofSources: readonly Step[] = [
-  { name: "types and lint", run: () => command("oxlint") },
-  { name: "format", run: () => command("oxfmt", "--check") },
-  { name: "protocol lint", run: () => command("buf", "lint") },
+  { name: "types and lint", run: () => quiet("oxlint") },
+  { name: "format", run: () => quiet("oxfmt", "--check") },
+  { name: "protocol lint", run: () => quiet("buf", "lint") },
   { name: "generated code fresh (npm run generate)", run: generatedIsFresh },
 ];
-const steps = [...(rest ? [] : ofSources), { name: "tests", run: tests }];
-
-let failed: string | undefined;
-for (const step of steps) {
-  const startedMs = performance.now();
-  const ok = step.run();
-  console.log(`${ok ? "ok    " : "FAILED"} ${step.name} (${((performance.now() - startedMs) / 1000).toFixed(1)} s)`);
-  if (step.name !== "tests") counts[ok ? "passed" : "failed"]++;
-  if (!ok) failed ??= step.name;
+/** The kinds of `vitest.config.ts` other than `unit`. */
+const others = [...(rest ? [] : ["process", "database"]), ...(all || rest ? ["e2e", "browser"] : [])];
+const unitWorkers = Math.ceil(availableParallelism() / 2);
+if (nightly) {
+  await runSteps(ofSources);
+  await runSteps([{ name: "tests", run: () => tests() }]);
+} else {
+  const unit = { name: "unit tests", run: () => tests(["--project=unit", `--maxWorkers=${unitWorkers}`], false) };
+  const besides = rest ? [] : runSteps([...ofSources, unit]);
+  const main = runSteps([{ name: "tests", run: () => tests(others.map((kind) => `--project=${kind}`)) }]);
+  await Promise.all([besides, main]);
 }
 rmSync(work, { recursive: true });
 if (failed !== undefined) console.log(`failed: ${failed}`);
@@ -59,6 +63,16 @@ console.log(
   `${counts.passed} passed, ${counts.failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ""}`,
 );
 process.exitCode = failed === undefined ? 0 : 1;
+
+async function runSteps(steps: readonly Step[]): Promise<void> {
+  for (const { name, run } of steps) {
+    const startedMs = performance.now();
+    const ok = await run();
+    console.log(`${ok ? "ok    " : "FAILED"} ${name} (${((performance.now() - startedMs) / 1000).toFixed(1)} s)`);
+    if (ofSources.some((step) => step.name === name)) counts[ok ? "passed" : "failed"]++;
+    if (!ok) failed ??= name;
+  }
+}
 
 function command(program: string, ...args: string[]): boolean {
   return spawnSync(join(root, "node_modules", ".bin", program), args, { cwd: root, stdio: "inherit" }).status === 0;
@@ -79,33 +93,55 @@ function runNamed(paths: readonly string[], title: string | undefined): number {
   return command("vitest", "run", ...files, ...filter) ? 0 : 1;
 }
 
-function generatedIsFresh(): boolean {
+async function generatedIsFresh(): Promise<boolean> {
   const fresh = join(work, "generated");
+  if (!(await quiet("buf", "generate", "-o", fresh))) return false;
   return (
-    command("buf", "generate", "-o", fresh) &&
     spawnSync("diff", ["-r", join(fresh, "proto/gen"), join(root, "proto/gen")], { stdio: "inherit" }).status === 0
   );
 }
 
+/** Runs a program of the project, and prints its output only if it fails. */
+function quiet(program: string, ...args: string[]): Promise<boolean> {
+  return runQuietly(join(root, "node_modules", ".bin", program), args);
+}
+
+async function runQuietly(file: string, args: readonly string[], env = process.env): Promise<boolean> {
+  const child = spawn(file, args, { cwd: root, env, stdio: ["ignore", "pipe", "pipe"] });
+  const [output, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  if (code !== 0) console.log(output + errors);
+  return code === 0;
+}
+
 /** Runs Vitest. A test that is skipped without a reason counts as a failure. */
-function tests(): boolean {
-  const report = join(work, "tests.json");
+async function tests(projects: readonly string[] = [], prints = true): Promise<boolean> {
+  const report = join(work, `tests-${projects[0] ?? "all"}.json`);
   const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
-  const asked = [...paths, ...kinds.map((kind) => `--project=${kind}`)];
-  const args = [vitest, "run", ...asked, "--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  const args = [vitest, "run", ...paths, ...projects];
+  args.push("--reporter=default", "--reporter=json", `--outputFile.json=${report}`);
   const volume = nightly && { WEICHE_NIGHTLY: "1", WEICHE_CASES: "100000" };
   const env = { ...process.env, NO_COLOR: "1", ...volume };
-  const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: "inherit", env });
+  const ok = await (prints ? runAloud(args, env) : runQuietly(process.execPath, args, env));
   try {
-    const told = countTests(JSON.parse(readFileSync(report, "utf8")) as TestReport);
-    notRun = told.notRun;
-    counts.passed += told.passed;
-    counts.failed += told.failed;
-    counts.skipped += told.notRun.values().reduce((sum, each) => sum + each, 0);
-    if (status !== 0 && counts.failed === 0) counts.failed = 1;
-    return status === 0 && told.failed === 0;
+    const counted = countTests(JSON.parse(readFileSync(report, "utf8")) as TestReport);
+    for (const [reason, tests] of counted.notRun) {
+      notRun.set(reason, (notRun.get(reason) ?? 0) + tests);
+      counts.skipped += tests;
+    }
+    counts.passed += counted.passed;
+    counts.failed += counted.failed;
+    if (!ok && counted.failed === 0) counts.failed++;
+    return ok && counted.failed === 0;
   } catch {
     counts.failed++;
     return false;
   }
+}
+
+/** Runs Node.js and prints its output line by line, because results of other checks come in between. */
+async function runAloud(args: readonly string[], env: NodeJS.ProcessEnv): Promise<boolean> {
+  const child = spawn(process.execPath, args, { cwd: root, env, stdio: ["ignore", "pipe", "inherit"] });
+  child.stdout.pipe(process.stdout, { end: false });
+  const [code] = (await once(child, "close")) as [number | null];
+  return code === 0;
 }
