@@ -107,7 +107,7 @@ export const expectations: Readonly<Record<keyof PortalContract, Expected>> = {
     own: "403 403",
     ask: () => ({ body: { accountName: "X", email: "x@example.com", password: "correct horse battery" } }),
   },
-  previewRegistration: { may: "N", own: "404 404", ask: () => ({ body: { token } }) },
+  previewRegistration: { may: "N", own: "403 403", ask: () => ({ body: { token } }) },
   confirmRegistration: {
     may: "N",
     own: "403 403",

@@ -27,6 +27,10 @@ function signingIn({ identity, clock }: HandlerDeps): SignIn {
     if (call.session) await identity.sessions.end(call.session.id);
     call.setSession(token, (session.expiresAtMs - clock.now()) / 1000);
   }
+  function requireRegistration() {
+    if (!identity.offers.registration)
+      throw new RequestError("forbidden", "this service has no registration: ask its operator for an invitation");
+  }
   return {
     signInOffers: () => identity.offers,
 
@@ -47,18 +51,19 @@ function signingIn({ identity, clock }: HandlerDeps): SignIn {
     },
 
     async register(call) {
-      if (!identity.offers.registration)
-        throw new RequestError("forbidden", "this service has no registration: ask its operator for an invitation");
+      requireRegistration();
       const outcome = await identity.registration.register(call.body, signedInFrom(call));
       if (outcome.kind === "throttled") throw tooManyAttempts(outcome.waitMs);
       if (outcome.kind === "registered") await setSession(call, outcome);
     },
 
-    previewRegistration: ({ body, address }) => identity.registration.preview(body.token, address),
+    previewRegistration({ body, address }) {
+      requireRegistration();
+      return identity.registration.preview(body.token, address);
+    },
 
     async confirmRegistration(call) {
-      if (!identity.offers.registration)
-        throw new RequestError("forbidden", "this service has no registration: ask its operator for an invitation");
+      requireRegistration();
       await setSession(call, await identity.registration.confirm(call.body, signedInFrom(call)));
     },
 
