@@ -21,6 +21,7 @@ import {
   openSignedIn,
   startVisitedConsole,
 } from "./console-visits.ts";
+import { hands } from "./hands.ts";
 import { goTo, press, tabTo } from "./keyboard.ts";
 
 const visited = await forThisFile(startVisitedConsole());
@@ -85,6 +86,37 @@ test("nodes in trouble are shown first, the worst at the top", async () => {
   const names = await tab.page.locator("tbody tr strong").allTextContents();
   expect(names).toEqual(["gpu-3", "gpu-2", "gpu-1", "gpu-4"]);
   await tab.page.getByText("2 of 2 requests still run", { exact: false }).waitFor();
+});
+
+test.each(hands)("%s: an operator makes an account, whose Owner joins at the shown link", async (way, hand) => {
+  await using tab = await openSignedIn(visited);
+  const { page } = tab;
+  const email = `${way.replaceAll(" ", "-")}@new.example`;
+  await page.goto("/accounts");
+  await hand.press(page, /^New account$/);
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("sets a password and chooses the package").waitFor();
+  expect(await faultsOf(tab, "the dialog")).toEqual([]);
+  await hand.reach(page, /^Company or project/);
+  await page.keyboard.type(`Kontor ${way}`);
+  await hand.reach(page, /^E-mail address/);
+  await page.keyboard.type("no address@new.example");
+  await page.keyboard.press("ControlOrMeta+A");
+  await page.keyboard.type(email);
+  await hand.submit(page, /^Make the account$/);
+  const url = await dialog.locator("code").textContent();
+  expect(await faultsOf(tab, "the link")).toEqual([]);
+  const preview = await visited.rig.portal.send("POST", "/invitation/preview", { token: url!.split("#")[1] });
+  expect(preview.json).toMatchObject({ email, role: "owner", accountName: `Kontor ${way}`, state: "open" });
+  await hand.press(page, /^Done$/);
+  tab.check();
+});
+
+test("the console orders no package for a new account", async () => {
+  const { rig } = visited;
+  const cookie = await rig.signIn();
+  const wish = { name: "Free", ownerEmail: "free@new.example", package: "Pro" };
+  expect((await rig.send("POST", "/accounts", wish, cookie)).status).toBe(403);
 });
 
 test("accounts and people can be blocked by two clicks and unblocked by one", async () => {

@@ -113,7 +113,15 @@ describe("routes", () => {
 
   test("the console serves only its own routes and those of nodes, blocks and requests [H9]", () => {
     const own = ["openConsole", "showConsole", "closeConsole", "watchConsole", "startCapacity", "cancelCapacity"];
-    const blocks = ["showAccount", "blockAccount", "unblockAccount", "listUsers", "blockUser", "unblockUser"];
+    const blocks = [
+      "createAccount",
+      "showAccount",
+      "blockAccount",
+      "unblockAccount",
+      "listUsers",
+      "blockUser",
+      "unblockUser",
+    ];
     const nodes = ["setMaintenance", "acknowledgeFailures", "prewarm"];
     const requests = ["listRunning", "listPast", "explainRequest"];
     expect([...served].toSorted()).toEqual([...own, ...blocks, ...nodes, ...requests].toSorted());

@@ -62,7 +62,10 @@ export const contract = Object.fromEntries(
 /** The routes that the portal's listener serves. */
 export type PortalContract = Pick<Contract, keyof typeof portalAddresses>;
 
-/** The only routes that the console's listener serves, so that a stolen console cookie cannot make keys. */
+/**
+ * The only routes that the console's listener serves, so that a stolen console cookie cannot make keys of an account that
+ * has a package. There, `createAccount` takes no package.
+ */
 export const consoleRoutes = [
   "openConsole",
   "showConsole",
@@ -76,6 +79,7 @@ export const consoleRoutes = [
   "listRunning",
   "listPast",
   "explainRequest",
+  "createAccount",
   "showAccount",
   "blockAccount",
   "unblockAccount",

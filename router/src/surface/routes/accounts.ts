@@ -1,6 +1,7 @@
 /** Handlers of accounts, which only the operator may call. */
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { accountNamed } from "../../accounts/named.ts";
+import { RequestError } from "../../rights/request-error.ts";
 import type { accountsContract } from "../contract/accounts.ts";
 import type { Call, Handlers } from "../server/add-routes.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
@@ -16,7 +17,9 @@ export function accountsHandlers({ accounts, identity, database }: HandlerDeps):
     return accounts.show(id);
   }
   return {
-    async createAccount({ body, origin }) {
+    async createAccount({ body, origin, credential }) {
+      if (credential !== undefined && body.package !== undefined)
+        throw new RequestError("forbidden", "the console orders no packages: use weiche subscription order");
       const created = await accounts.as(origin).create(body);
       const mailed = await identity.invitations.send(asId<UserId>(created.ownerUserId), created.invitationUrl);
       return { ...created, mailed };

@@ -5,6 +5,7 @@ import type { ConsoleAccount } from "../../../../src/surface/contract/console.ts
 import { Badge } from "../../elements/badge.tsx";
 import { Button } from "../../elements/button.tsx";
 import { Empty } from "../../elements/empty.tsx";
+import { Icon } from "../../elements/icons.tsx";
 import { oneOf, useListState } from "../../elements/list-state.ts";
 import { Page } from "../../elements/page.tsx";
 import { SearchField } from "../../elements/search-field.tsx";
@@ -13,6 +14,7 @@ import { UsedCell } from "../../elements/used-cell.tsx";
 import { LiveItems } from "../live-mark.tsx";
 import { useLive } from "../live.ts";
 import { useConsoleTexts } from "../texts.ts";
+import { NewAccountDialog } from "./new-account-dialog.tsx";
 import { PeopleDialog } from "./people-dialog.tsx";
 
 const sorts = ["name", "used", "refused"] as const;
@@ -24,6 +26,7 @@ export default function AccountsPage() {
   const list = useListState();
   const sort = oneOf(sorts, list.sort) ?? "name";
   const live = useLive("accounts", { search: list.search, at: list.page, sort });
+  const [isMaking, setMaking] = useState(false);
   const [managed, setManaged] = useState<ConsoleAccount>();
   const columns = useColumns(setManaged);
   const values = [...(live.items?.values() ?? [])].map(({ value }) => value);
@@ -33,7 +36,16 @@ export default function AccountsPage() {
     .toSorted((a, b) => a.place - b.place)
     .map(({ account }) => account);
   return (
-    <Page title={c.pages.accounts} lead={live.items && c.accounts.lead(format.number(total))}>
+    <Page
+      title={c.pages.accounts}
+      lead={live.items && c.accounts.lead(format.number(total))}
+      actions={
+        <Button kind="primary" onClick={() => setMaking(true)}>
+          <Icon name="plus" />
+          {c.accounts.create.open}
+        </Button>
+      }
+    >
       <div className="filters">
         <SearchField label={c.accounts.search} state={list} />
         <select aria-label={c.accounts.sort} value={sort} onChange={({ target }) => list.set({ sort: target.value })}>
@@ -56,6 +68,7 @@ export default function AccountsPage() {
           )
         }
       </LiveItems>
+      {isMaking && <NewAccountDialog onClose={() => setMaking(false)} />}
       {managed && <PeopleDialog account={managed} onClose={() => setManaged(undefined)} />}
     </Page>
   );

@@ -173,7 +173,16 @@ export const console: Shape<typeof english> = {
     sort: "Sortieren nach",
     sorts: { name: "Name", used: "Nutzung", refused: "Ablehnungen" },
     empty: "Kein Konto",
-    emptyHint: "Keines hat das im Namen. Ein Konto macht man mit: weiche account create",
+    emptyHint: "Keines hat das im Namen.",
+    create: {
+      open: "Neues Konto",
+      title: "Neues Konto",
+      lead: "Der Owner erhält einen Link, legt sein Passwort fest und wählt das Paket.",
+      name: "Firma oder Projekt",
+      email: "E-Mail-Adresse des Owners",
+      submit: "Konto anlegen",
+      made: (name) => `Link zum Konto ${name}`,
+    },
     showRefused: "Diese Anfragen zeigen",
     columns: {
       name: "Konto",

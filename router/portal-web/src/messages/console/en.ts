@@ -172,7 +172,16 @@ export const console = {
     sort: "Sort by",
     sorts: { name: "name", used: "use", refused: "refusals" },
     empty: "No account",
-    emptyHint: "None has this in its name. An account is made by: weiche account create",
+    emptyHint: "None has this in its name.",
+    create: {
+      open: "New account",
+      title: "New account",
+      lead: "Its Owner gets a link, sets a password and chooses the package.",
+      name: "Company or project",
+      email: "E-mail address of the Owner",
+      submit: "Make the account",
+      made: (name: string) => `Link to the account ${name}`,
+    },
     showRefused: "Show these requests",
     columns: {
       name: "Account",

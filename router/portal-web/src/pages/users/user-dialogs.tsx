@@ -1,10 +1,8 @@
 /** The dialogs of the users page: invite, edit, block, delete, and a link that is shown once. */
 import { useChange } from "../../api/queries.ts";
-import { Button } from "../../elements/button.tsx";
 import { ConfirmByName } from "../../elements/confirm-by-name.tsx";
-import { CopyButton } from "../../elements/copy-button.tsx";
-import { Dialog } from "../../elements/dialog.tsx";
 import { FormDialog, useDone } from "../../elements/form.tsx";
+import { LinkDialog } from "../../elements/link/link-dialog.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import { UserForm, type ListedUser } from "./user-form.tsx";
 
@@ -168,35 +166,5 @@ function DeleteUser({ user, onClose }: OneUserProps) {
       onConfirm={() => remove.mutate({ params: { id: user.id } }, done(t.users.deleted(user.email)))}
       onClose={onClose}
     />
-  );
-}
-
-interface LinkDialogProps extends DialogProps {
-  readonly title: string;
-  readonly email: string;
-  /** null if the link was mailed. Then nobody else sees it. */
-  readonly url: string | null;
-  /** null if the router sends no mail. */
-  readonly mailed: boolean | null;
-}
-
-function LinkDialog({ title, email, url, mailed, onClose }: LinkDialogProps) {
-  const { link } = useTexts().t.users;
-  const lead = mailed === null ? link.notMailed : !mailed ? link.failed : url === null ? link.onlyMailed : link.mailed;
-  return (
-    <Dialog title={title} wide>
-      <p>{lead(email)}</p>
-      {url !== null && (
-        <div className="secret">
-          <code id="link" aria-label={link.label}>
-            {url}
-          </code>
-          <CopyButton text={url} shownIn="link" kind="primary" />
-        </div>
-      )}
-      <div className="actions end">
-        <Button onClick={onClose}>{link.done}</Button>
-      </div>
-    </Dialog>
   );
 }
