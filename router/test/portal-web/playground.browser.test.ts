@@ -69,7 +69,7 @@ test.each(hands)(
       await hand.reach(page, name);
       await page.keyboard.type(text);
     };
-    await hand.press(page, /^Settings/);
+    await hand.press(page, /^Parameters/);
     await type(/^System prompt/, "You're brief.");
     await type(/^Temperature/, "0,5");
     await type(/^Max\. tokens/, "40");
@@ -79,7 +79,7 @@ test.each(hands)(
     expect(await axeFindings(page)).toEqual([]);
     await type(/Message$/, "What's the weather?");
     await hand.submit(page, /^Send$/);
-    await page.getByText("Correct the marked setting first.").waitFor();
+    await page.getByText("Correct the marked parameter first.").waitFor();
     expect(bodies).toEqual([]);
     expect(await message(page).inputValue()).toBe("What's the weather?");
     await expect.poll(() => page.evaluate("document.activeElement.labels?.[0].textContent")).toBe("Tools");
@@ -137,7 +137,7 @@ test.each(hands)(
 test("a look at another page and a reload keep everything, another person sees nothing of it, and signing out forgets it", async () => {
   await using tab = await openPlayground();
   const { page } = tab;
-  await page.getByText("Settings").click();
+  await page.getByText("Parameters", { exact: true }).click();
   await page.getByRole("textbox", { name: "System prompt" }).fill("a secret prompt");
   await say(page, "sim:tokens=5 Hello");
   await summaries(page).waitFor();
@@ -148,7 +148,7 @@ test("a look at another page and a reload keep everything, another person sees n
   await page.getByRole("link", { name: "Playground" }).click();
   await page.getByText("sim:tokens=5 Hello").waitFor();
   expect(await message(page).inputValue()).toBe("not sent");
-  expect(await page.locator("details.chat-settings summary").textContent()).toBe("Settings: System prompt");
+  expect(await page.locator("details.chat-settings summary").textContent()).toBe("Parameters: System prompt");
   await summaries(page).waitFor();
   const places = () =>
     page.evaluate(
@@ -255,7 +255,7 @@ test("images are checked before they are sent, and only models that take images 
 test("a refusal says what the API said and what to do, and marks the setting", async () => {
   await using tab = await openPlayground();
   const { page } = tab;
-  await page.getByText("Settings").click();
+  await page.getByText("Parameters", { exact: true }).click();
   await page.getByRole("textbox", { name: "Max. tokens" }).fill("40000");
   await say(page, "sim:tokens=3 Hello");
   const refusal = page.locator(".problem");
@@ -277,7 +277,7 @@ test("a refusal says what the API said and what to do, and marks the setting", a
 test("an answer format is sent with its schema", async () => {
   await using tab = await openPlayground();
   const { page, bodies } = tab;
-  await page.getByText("Settings").click();
+  await page.getByText("Parameters", { exact: true }).click();
   await page.getByRole("combobox", { name: "Answer format" }).selectOption("json_schema");
   await page.getByText("A schema is an object").waitFor();
   await page.getByRole("button", { name: "Insert an example of a schema" }).click();

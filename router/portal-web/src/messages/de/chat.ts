@@ -14,7 +14,7 @@ export const chat: Shape<typeof english> = {
   on: "an",
   levels: { none: "aus", low: "niedrig", medium: "mittel", high: "hoch", xhigh: "sehr hoch" },
   settings: {
-    title: "Einstellungen",
+    title: "Parameter",
     system: "System-Prompt",
     temperature: "Temperatur",
     temperatureHint: "Von 0 bis 2. Leer: wie das Modell.",
@@ -41,7 +41,7 @@ export const chat: Shape<typeof english> = {
     json: "Das ist noch kein JSON: Eine Klammer, ein Komma oder ein Anführungszeichen fehlt.",
     jsonAt: (line, column) => `Das ist noch kein JSON: siehe Zeile ${line}, Spalte ${column}.`,
   },
-  settingsFaulty: "Berichtigen Sie zuerst die markierte Einstellung. Ihre Nachricht bleibt hier stehen.",
+  settingsFaulty: "Berichtigen Sie zuerst den markierten Parameter. Ihre Nachricht bleibt hier stehen.",
   refused: (message) => `Die API hat das abgelehnt: ${message}`,
   message: "Nachricht",
   placeholder: "Ihre Frage. Eingabe sendet, Umschalt+Eingabe: neue Zeile.",

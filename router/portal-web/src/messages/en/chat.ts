@@ -11,7 +11,7 @@ export const chat = {
   on: "on",
   levels: { none: "off", low: "low", medium: "medium", high: "high", xhigh: "very high" },
   settings: {
-    title: "Settings",
+    title: "Parameters",
     system: "System prompt",
     temperature: "Temperature",
     temperatureHint: "From 0 to 2. Empty: as the model does.",
@@ -38,7 +38,7 @@ export const chat = {
     json: "This is not JSON yet: a bracket, a comma or a quotation mark is missing.",
     jsonAt: (line: string, column: string) => `This is not JSON yet: see line ${line}, column ${column}.`,
   },
-  settingsFaulty: "Correct the marked setting first. Your message stays here.",
+  settingsFaulty: "Correct the marked parameter first. Your message stays here.",
   refused: (message: string) => `The API refused this: ${message}`,
   message: "Message",
   placeholder: "Ask the model something. Enter sends, Shift+Enter is a new line.",

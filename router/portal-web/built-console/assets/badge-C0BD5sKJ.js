@@ -1,1 +1,0 @@
-import{f as e}from"./shim-Bd2T3hoz.js";var t=e();function n({tone:e,children:n}){return(0,t.jsx)(`span`,{className:`badge ${e}`,children:n})}export{n as t};

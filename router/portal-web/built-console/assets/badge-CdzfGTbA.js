@@ -1,0 +1,1 @@
+import{f as e}from"./shim-QiEwkdLi.js";var t=e();function n({tone:e,children:n}){return(0,t.jsx)(`span`,{className:`badge ${e}`,children:n})}export{n as t};

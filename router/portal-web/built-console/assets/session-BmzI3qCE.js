@@ -1,0 +1,1 @@
+import{h as e,p as t}from"./shim-QiEwkdLi.js";var n=e(t(),1),r=new class{#e=!1;#t=new Set;ended=()=>this.#n(!0);began=()=>this.#n(!1);hasEnded=()=>this.#e;subscribe=e=>(this.#t.add(e),()=>this.#t.delete(e));#n(e){this.#e=e;for(let e of this.#t)e()}};function i(){return(0,n.useSyncExternalStore)(r.subscribe,r.hasEnded)}export{i as n,r as t};

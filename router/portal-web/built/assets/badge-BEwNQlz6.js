@@ -1,0 +1,1 @@
+import{h as e}from"./messages-F04p9cG-.js";var t=e();function n({tone:e,children:n}){return(0,t.jsx)(`span`,{className:`badge ${e}`,children:n})}export{n as t};

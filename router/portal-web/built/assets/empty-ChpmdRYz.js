@@ -1,1 +1,0 @@
-import{h as e}from"./messages-B31lCEXJ.js";var t=e();function n({title:e,hint:n,children:r}){return(0,t.jsxs)(`div`,{className:`empty`,children:[(0,t.jsx)(`h2`,{children:e}),(0,t.jsx)(`p`,{children:n}),r&&(0,t.jsx)(`div`,{className:`actions`,children:r})]})}export{n as t};

@@ -1,0 +1,1 @@
+import{_ as e,y as t}from"./messages-F04p9cG-.js";var n=t(e(),1),r=3e4;function i(){let[e,t]=(0,n.useState)(()=>Date.now());return(0,n.useEffect)(()=>{let e=setInterval(()=>t(Date.now()),r);return()=>clearInterval(e)},[]),e}export{i as t};

@@ -1,1 +1,0 @@
-import{_ as e,y as t}from"./messages-B31lCEXJ.js";var n=t(e(),1),r=3e4;function i(){let[e,t]=(0,n.useState)(()=>Date.now());return(0,n.useEffect)(()=>{let e=setInterval(()=>t(Date.now()),r);return()=>clearInterval(e)},[]),e}export{i as t};

@@ -1,0 +1,1 @@
+import{_ as e,y as t}from"./messages-F04p9cG-.js";var n=t(e(),1),r=(0,n.createContext)(null);function i(){let e=(0,n.useContext)(r);if(!e)throw Error(`this page is behind the sign-in`);return e}function a(){let{actions:e}=i();return t=>e.includes(t)}export{a as n,i as r,r as t};

@@ -1,1 +1,0 @@
-import{c as e,i as t,r as n}from"./queries-BuzaRNx1.js";import{n as r}from"./src-CqakkJlL.js";function i(i){let[,a]=r();return t({mutationFn:t=>e(i,t),onSuccess:async()=>{await n.resetQueries({queryKey:[`session`]}),a(`/`,{replace:!0})}})}export{i as t};
