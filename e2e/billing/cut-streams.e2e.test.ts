@@ -94,8 +94,8 @@ test("a recorded stream cut at any byte between engine and agent never looks who
   ] as const) {
     const { path, request, body } = readRecording(name);
     const bytes = Buffer.from(body);
-    // The finish reason ends an answer, even without the terminator.
-    const whole = bytes.indexOf("\n\n", bytes.lastIndexOf('"finish_reason":"')) + "\n\n".length;
+    // The event with the finish reason ends an answer, even without its empty line and the terminator.
+    const whole = bytes.indexOf("\n\n", bytes.lastIndexOf('"finish_reason":"'));
     const cuts = Array.from({ length: Math.floor(bytes.length / step) + 1 }, (_, index) => index * step);
     await inTurns([...cuts, whole - 1, whole], async (cut) => {
       const kind = kindOf(await ask(path, request, bytes.subarray(0, cut)));

@@ -42,7 +42,10 @@ const changedFactors = [
 const ask = (tokens: number, signal?: AbortSignal) =>
   ada.send(
     "/chat",
-    { model, maxTokens: tokens, messages: [{ role: "user", content: `sim:tokens=${tokens} Hi` }] },
+    {
+      ...{ model, max_tokens: tokens, stream: true, stream_options: { include_usage: true } },
+      messages: [{ role: "user", content: `sim:tokens=${tokens} Hi` }],
+    },
     signal,
   );
 
