@@ -39,5 +39,5 @@ test("the page says what to do if no node is linked, and if no node serves the m
   nodes = [nodeFor("small-24b")];
   await press(page, /^Simulate the last week$/);
   await page.getByText(/^Left out, because no linked node serves their models: 900 requests$/).waitFor();
-  await page.getByText(/credits sold for each GPU hour/).waitFor();
+  await page.getByText(/Credits sold for each GPU hour/).waitFor();
 });

@@ -125,7 +125,7 @@ test("a drain shows its progress and its end [H9]", async () => {
   await dialog.getByText("account Test", { exact: false }).waitFor();
   await dialog.getByText("No other live node has chat-a", { exact: false }).waitFor();
   await dialog.getByRole("button", { name: "Drain" }).click();
-  await page.getByText("1 of 1 requests still run", { exact: false }).waitFor();
+  await page.getByText("1 of 1 still running", { exact: false }).waitFor();
   running.leave();
   await page.getByText("Nothing runs any more: it can be stopped.").waitFor({ timeout: 20_000 });
   await page.getByRole("button", { name: "End maintenance n1" }).click();

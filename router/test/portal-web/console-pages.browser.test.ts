@@ -85,7 +85,7 @@ test("nodes in trouble are shown first, the worst at the top", async () => {
   await tab.page.getByRole("row", { name: /gpu-4/ }).waitFor();
   const names = await tab.page.locator("tbody tr strong").allTextContents();
   expect(names).toEqual(["gpu-3", "gpu-2", "gpu-1", "gpu-4"]);
-  await tab.page.getByText("2 of 2 requests still run", { exact: false }).waitFor();
+  await tab.page.getByText("2 of 2 still running", { exact: false }).waitFor();
 });
 
 test.each(hands)("%s: an operator makes an account, whose Owner joins at the shown link", async (way, hand) => {
@@ -214,7 +214,7 @@ test("by keyboard alone, the last week can be simulated: without usage the page 
   await addBusyMinute(visited);
   await press(page, /^Simulate the last week$/);
   await page.getByText(/slot [abc] is the bottleneck: \d+% of all waiting is there/).waitFor();
-  await page.getByText(/credits sold for each GPU hour/).waitFor();
+  await page.getByText(/Credits sold for each GPU hour/).waitFor();
   await page.getByRole("row", { name: /gpu-1, slot b/ }).waitFor();
   expect(await faultsOf(tab, "the capacity")).toEqual([]);
   await using small = await openSignedIn(visited, {

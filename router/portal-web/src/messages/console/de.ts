@@ -76,7 +76,7 @@ export const console: Shape<typeof english> = {
     back: "Wartung beenden",
     isBack: (name) => `${name} nimmt wieder Anfragen an.`,
     stays: (name) => `${name} bleibt in Wartung: seine eigene Seite will es (weiche-agent maintenance off).`,
-    draining: (left, of) => `${left} von ${of} Anfragen laufen noch`,
+    draining: (left, of) => `${left} von ${of} laufen noch`,
     drained: "Nichts läuft mehr: er kann angehalten werden.",
     drainDialog: {
       title: (name) => `${name} leeren?`,
@@ -253,7 +253,7 @@ export const console: Shape<typeof english> = {
     leftOut: (requests) =>
       `Ausgelassen, weil kein verbundener Knoten ihr Modell bedient: ${counted(requests, "Anfrage", "Anfragen")}`,
     money: "Was die GPUs einbringen",
-    creditsPerGpuHour: (credits) => `${credits} verkaufte Credits je GPU-Stunde`,
+    creditsPerGpuHour: (credits) => `Verkaufte Credits je GPU-Stunde: ${credits}`,
     gpus: (gpus) => counted(gpus, "GPU", "GPUs"),
     lost: (switching, draining) => `Verloren: ${switching} der Zeit durch Wechsel, ${draining} durch Drains`,
     models: "Modelle",

@@ -73,7 +73,7 @@ export const console = {
     back: "End maintenance",
     isBack: (name: string) => `${name} takes requests again.`,
     stays: (name: string) => `${name} stays in maintenance: its own side wants it (weiche-agent maintenance off).`,
-    draining: (left: string, of: string) => `${left} of ${of} requests still run`,
+    draining: (left: string, of: string) => `${left} of ${of} still running`,
     drained: "Nothing runs any more: it can be stopped.",
     drainDialog: {
       title: (name: string) => `Drain ${name}?`,
@@ -249,7 +249,7 @@ export const console = {
     leftOut: (requests: string) =>
       `Left out, because no linked node serves their models: ${counted(requests, "request", "requests")}`,
     money: "What the GPUs earn",
-    creditsPerGpuHour: (credits: string) => `${credits} credits sold for each GPU hour`,
+    creditsPerGpuHour: (credits: string) => `Credits sold for each GPU hour: ${credits}`,
     gpus: (gpus: string) => counted(gpus, "GPU", "GPUs"),
     lost: (switching: string, draining: string) => `Lost: ${switching} of the time in switches, ${draining} in drains`,
     models: "Models",
