@@ -1,5 +1,5 @@
 /** Formats `weiche-agent status`. Highlights problems, and fits narrow terminals. */
-import { counted, gibibytes } from "@weiche/shared/program/amounts.ts";
+import { counted, gibibytesOf } from "@weiche/shared/program/amounts.ts";
 import { fileSystemTable, gpuTable, isNearlyFull, machineLines } from "@weiche/shared/program/machine-text.ts";
 import { isEnding, type CertificateFile } from "@weiche/shared/program/certificate-expiry.ts";
 import { plainText } from "@weiche/shared/program/plain-text.ts";
@@ -207,8 +207,4 @@ function duration(seconds: number): string {
 
 function percent(share: number | undefined): string | undefined {
   return share === undefined ? undefined : `${Math.round(share * 100)} %`;
-}
-
-function gibibytesOf(bytes: number | undefined): string | undefined {
-  return bytes === undefined ? undefined : gibibytes(bytes);
 }

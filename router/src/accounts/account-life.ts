@@ -1,6 +1,6 @@
 /**
- * Renames, blocks and deletes accounts. Owners may rename and delete their own, and the operator may do everything. A trigger of the database announces each change of an account to
- * the key caches of all routers.
+ * Renames, blocks and deletes accounts. Owners may rename and delete their own, and the operator may do everything. A
+ * trigger of the database announces each change of an account to the key caches of all routers.
  */
 import { sql, type Transaction } from "kysely";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
@@ -9,15 +9,13 @@ import type { Schema } from "../db/schema.ts";
 import type { AccountsContext } from "../rights/accounts-context.ts";
 import { audited, type Deed } from "../rights/audit-log.ts";
 import { found } from "../rights/request-error.ts";
-import { requireRight } from "../rights/rights.ts";
+import { mayChangeAccount, requireRight, type Actor } from "../rights/rights.ts";
 import { attemptsAbout } from "../sign-in/attempt-rules.ts";
 import { endPackage } from "../subscriptions/subscription-change.ts";
 import { issueInvoices } from "../subscriptions/invoices/issue-invoices.ts";
 import { freeDeletedAddress } from "./users.ts";
 
 const deletedName = "deleted";
-
-const isOwner: Parameters<typeof requireRight>[3] = ({ role }) => role === "owner";
 
 export function createAccountLife(context: AccountsContext) {
   const { database, clock, invoices } = context;
@@ -28,7 +26,7 @@ export function createAccountLife(context: AccountsContext) {
         id,
         "account.rename",
         (transaction) => transaction.updateTable("accounts").set({ name: name.trim() }).where("id", "=", id).execute(),
-        isOwner,
+        mayChangeAccount,
       ),
 
     /**
@@ -68,7 +66,7 @@ export function createAccountLife(context: AccountsContext) {
           await transaction.updateTable("accounts").set(deleted).where("id", "=", id).execute();
           return counts;
         },
-        isOwner,
+        mayChangeAccount,
       ),
   };
 
@@ -77,7 +75,7 @@ export function createAccountLife(context: AccountsContext) {
     id: AccountId,
     action: Deed["action"],
     work: (transaction: Transaction<Schema>) => Promise<T>,
-    may: Parameters<typeof requireRight>[3] = () => false,
+    may: (actor: Actor) => boolean = () => false,
   ): Promise<T> {
     return audited(context, { action, on: { kind: "account", id } }, async (transaction) => {
       const account = transaction.selectFrom("accounts").select("id").where("id", "=", id);

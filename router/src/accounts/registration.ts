@@ -70,6 +70,7 @@ export function createRegistration(context: IdentityContext) {
       if (wish.tokenHash !== undefined) {
         const used = transaction.deleteFrom("registrations").where("tokenHash", "=", wish.tokenHash);
         if ((await used.executeTakeFirst()).numDeletedRows !== 1n) throw linkIsOver();
+        await throttle.recognise(from.source, email, ["login"], transaction);
       }
       await insertAccount(transaction, accountId, wish.accountName, nowMs);
       await insertUser(context, transaction, { id, accountId, email, role: "owner" });
@@ -137,7 +138,6 @@ export function createRegistration(context: IdentityContext) {
       const spoken = language ?? row.language ?? undefined;
       const wish = { accountName, email, tokenHash, terms, password: normal, language: spoken, theme };
       const started = await open(wish, from);
-      await throttle.recognise(from.source, email, ["login"]);
       if (mail) void mail.send(email, welcomeLetter(spoken ?? null, { accountName, portalUrl }));
       return started;
     },

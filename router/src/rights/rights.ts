@@ -15,6 +15,11 @@ export interface Actor {
   readonly role: Role;
 }
 
+/** Only Owners may change what the account is: its name, package and billing address, and whether it exists. */
+export function mayChangeAccount(actor: Actor): boolean {
+  return actor.role === "owner";
+}
+
 /** Admins may change all users except Owners. */
 export function mayChangeUser(actor: Actor, user: { readonly role: Role }): boolean {
   return actor.role === "owner" || (actor.role === "admin" && user.role !== "owner");

@@ -14,7 +14,7 @@ import { issueDueInvoices } from "./invoices/issue-invoices.ts";
 import { offeredTo, readPackages, termsAt, type PackageBook } from "./packages.ts";
 import { RequestError } from "../rights/request-error.ts";
 import { plainRow } from "../rights/plain-row.ts";
-import { requireRight } from "../rights/rights.ts";
+import { mayChangeAccount, requireRight } from "../rights/rights.ts";
 import { writeChange, writeCharges } from "./subscription-change.ts";
 import {
   bookedTerms,
@@ -75,7 +75,7 @@ export function createSubscriptions(context: ActingContext, settings?: InvoiceSe
           const object = { kind: "account", id: accountId, accountId } as const;
           // Locks the account before its users, as the evaluation of usage does.
           await readSubscription(transaction, accountId, clock.now(), "locked");
-          await requireRight(context, transaction, object, ({ role }) => role === "owner");
+          await requireRight(context, transaction, object, mayChangeAccount);
           return changePackage(transaction, accountId, wish, clock.now(), quoteId);
         },
       ),

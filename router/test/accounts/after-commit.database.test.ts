@@ -5,7 +5,7 @@ import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { elsewhere, here, identityRigOfFile, password, tokenOf } from "./identity-rig.ts";
 
 const next = "another good password";
-const { rig, address } = identityRigOfFile({ mail: true });
+const { rig, address } = identityRigOfFile({ mail: true, registration: "open" });
 let email: string;
 let owner: Awaited<ReturnType<typeof rig.newAccount>>;
 /** The database fails after the next commit of a change that is in the audit log. */
@@ -66,6 +66,15 @@ test("an invitation is accepted although the database fails after its commit", a
   const { invitationUrl } = await rig.accounts.users.create(wish);
   const accept = () => rig.identity.invitations.accept({ token: tokenOf(invitationUrl), password }, here);
   const { token } = await lastBeforeOutage(accept);
+  expect(await rig.identity.sessions.find(token)).toMatchObject({ user: { email: wish.email } });
+});
+
+test("a confirmed registration opens the account although the database fails after its commit", async () => {
+  const wish = { accountName: "New", email: address("eve") };
+  expect(await rig.identity.registration.register(wish, here)).toEqual({ kind: "mailed" });
+  const url = /https:\S+/.exec(rig.letters.at(-1)!.text)![0];
+  const confirm = () => rig.identity.registration.confirm({ token: tokenOf(url), password }, here);
+  const { token } = await lastBeforeOutage(confirm);
   expect(await rig.identity.sessions.find(token)).toMatchObject({ user: { email: wish.email } });
 });
 

@@ -11,6 +11,11 @@ export function gibibytes(bytes: number): string {
   return bytes >= 2 ** 20 / 10 ? `${(bytes / 2 ** 20).toFixed(1)} MiB` : `${Math.ceil(bytes / 2 ** 10)} KiB`;
 }
 
+/** Like `gibibytes`, if the size is known. */
+export function gibibytesOf(bytes: number | undefined): string | undefined {
+  return bytes === undefined ? undefined : gibibytes(bytes);
+}
+
 /** Like `gibibytes`, with MB and KB of 10⁶ and 10³ bytes. */
 export function megabytes(bytes: number): string {
   return bytes >= 1e5 || bytes <= 0 ? `${(bytes / 1e6).toFixed(1)} MB` : `${Math.ceil(bytes / 1e3)} KB`;

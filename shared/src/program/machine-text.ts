@@ -1,5 +1,5 @@
 /** Describes a GPU host for people, in lines and tables. Unknown facts have no line. */
-import { counted, gibibytes } from "./amounts.ts";
+import { counted, gibibytesOf } from "./amounts.ts";
 import type { MeasuredFileSystem, Machine, MachineReading } from "../machine.ts";
 import { plainText } from "./plain-text.ts";
 import type { Cell } from "./table.ts";
@@ -162,10 +162,6 @@ function spaced(...words: readonly (string | undefined)[]): string | undefined {
 
 function countedIf(count: number | undefined, of: string): string | undefined {
   return count === undefined ? undefined : counted(count, of);
-}
-
-function gibibytesOf(bytes: number | undefined): string | undefined {
-  return bytes === undefined ? undefined : gibibytes(bytes);
 }
 
 function perSecond(bytes: number): string {

@@ -4,7 +4,7 @@ import type { BillingDetails } from "../../db/schema.ts";
 import type { ActingContext } from "../../rights/accounts-context.ts";
 import { audited } from "../../rights/audit-log.ts";
 import { RequestError } from "../../rights/request-error.ts";
-import { requireRight } from "../../rights/rights.ts";
+import { mayChangeAccount, requireRight } from "../../rights/rights.ts";
 import { readSubscription } from "../subscription.ts";
 
 export function createBillingDetails(context: ActingContext) {
@@ -28,7 +28,7 @@ export function createBillingDetails(context: ActingContext) {
         const { isDeleted } = await readSubscription(transaction, accountId, clock.now(), "locked");
         if (isDeleted) throw new RequestError("not_found", `there is no account ${accountId}`);
         const object = { kind: "account", id: accountId, accountId } as const;
-        await requireRight(context, transaction, object, ({ role }) => role === "owner");
+        await requireRight(context, transaction, object, mayChangeAccount);
         await transaction
           .insertInto("billingDetails")
           .values({ accountId, ...row })
